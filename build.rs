@@ -1,0 +1,2 @@
+//! Records how this build was made. Filled in by the environment record.
+fn main() {}

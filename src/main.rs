@@ -1,0 +1,3 @@
+//! The command `rare`.
+
+fn main() {}

@@ -1,0 +1,256 @@
+//! A plan in memory: the axes' values once, and each cell as indices into them.
+
+use std::{fmt, str::FromStr};
+
+use rare_workloads::protocol::{Distribution, Mix, Reclamation};
+
+use crate::{
+    spec::{
+        model::Order,
+        value::{Allocator, Parameter, Pinning, Prefill, StructureUse, Threads, Value},
+    },
+    units::{Bytes, Nanos},
+};
+
+/// Version of the plan format. A newer one is refused.
+pub const FORMAT: u32 = 1;
+
+/// A compiled experiment: everything that decides what is executed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Plan {
+    /// Every value that some cell takes, by parameter, in order of first use.
+    pub values: [Vec<Value>; Parameter::COUNT],
+    /// Cells in plan order: for each parameter the index of its value in `values`.
+    pub cells: Vec<[u32; Parameter::COUNT]>,
+    /// Blocks in execution order.
+    pub blocks: Vec<Block>,
+    /// Order within blocks, as asked.
+    pub order: Order,
+    /// Seed of everything random.
+    pub seed: u64,
+    /// Names of the checks, in registry order.
+    pub checks: Vec<String>,
+    /// Names of the instruments, in registry order.
+    pub instruments: Vec<String>,
+}
+
+/// One trial of every cell, in order of execution.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Block {
+    /// What its trials do.
+    pub kind: BlockKind,
+    /// Index of the trial among those of its cell and kind.
+    pub trial_idx: u32,
+    /// Cell indices in order of execution; each cell once.
+    pub order: Vec<u32>,
+}
+
+/// What the trials of a block do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum BlockKind {
+    /// Timed trials, which reports summarise.
+    Measure,
+    /// Trials under the counting hook, shown but never summarised as throughput.
+    Account,
+}
+
+impl BlockKind {
+    /// Returns the word used in plans, records and reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Measure => "measure",
+            Self::Account => "account",
+        }
+    }
+}
+
+/// Names one trial of a plan: `measure-12-3` is the fourth measured trial of cell 12.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct TrialId {
+    /// Kind of its block.
+    pub kind: BlockKind,
+    /// Cell index.
+    pub cell: u32,
+    /// Index among the trials of its cell and kind.
+    pub trial_idx: u32,
+}
+
+impl fmt::Display for TrialId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}-{}-{}", self.kind.name(), self.cell, self.trial_idx)
+    }
+}
+
+impl FromStr for TrialId {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let fail = || format!("`{text}` is not a trial, such as `measure-12-3`");
+        let mut parts = text.split('-');
+        let kind = match parts.next() {
+            Some("measure") => BlockKind::Measure,
+            Some("account") => BlockKind::Account,
+            _ => return Err(fail()),
+        };
+        let mut number = || parts.next().and_then(|part| part.parse().ok()).ok_or_else(fail);
+        let id = Self { kind, cell: number()?, trial_idx: number()? };
+        // `measure-01-2` and `measure-1-2` must not be two names of one trial.
+        if id.to_string() == text { Ok(id) } else { Err(fail()) }
+    }
+}
+
+impl serde::Serialize for TrialId {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> serde::Deserialize<'de> for TrialId {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        text.parse().map_err(serde::de::Error::custom)
+    }
+}
+
+/// SHA-256 of the canonical bytes of a plan.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct PlanHash(pub [u8; 32]);
+
+impl PlanHash {
+    /// Returns the 12 hexadecimal digits that people see and folders carry.
+    pub fn short(&self) -> String {
+        self.to_string()[..12].to_owned()
+    }
+}
+
+impl fmt::Display for PlanHash {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl fmt::Debug for PlanHash {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl Plan {
+    /// Returns the cell at `cell_idx`.
+    pub fn cell(&self, cell_idx: u32) -> Cell<'_> {
+        Cell { plan: self, cell_idx }
+    }
+
+    /// Iterates over every trial in order of execution.
+    pub fn trials(&self) -> impl Iterator<Item = TrialId> + '_ {
+        self.blocks.iter().flat_map(|block| {
+            block.order.iter().map(|&cell| TrialId { kind: block.kind, cell, trial_idx: block.trial_idx })
+        })
+    }
+
+    /// Returns the number of trials of all kinds.
+    pub fn n_trials(&self) -> usize {
+        self.blocks.iter().map(|block| block.order.len()).sum()
+    }
+
+    /// Returns the parameters that take more than one value over the cells, in order.
+    pub fn varied(&self) -> Vec<Parameter> {
+        Parameter::ALL.into_iter().filter(|&parameter| self.values[parameter as usize].len() > 1).collect()
+    }
+}
+
+/// One cell of a plan.
+#[derive(Clone, Copy, Debug)]
+pub struct Cell<'p> {
+    plan: &'p Plan,
+    /// Its index in [`Plan::cells`].
+    pub cell_idx: u32,
+}
+
+/// Unpacks the value of one parameter; the expander puts only fitting values into a column.
+macro_rules! unpack {
+    ($cell:expr, $parameter:ident, $variant:ident) => {
+        match $cell.value(Parameter::$parameter) {
+            Value::$variant(value) => value,
+            other => unreachable!("column {} holds {other:?}", Parameter::$parameter.name()),
+        }
+    };
+}
+
+impl<'p> Cell<'p> {
+    /// Returns the value of one parameter.
+    pub fn value(&self, parameter: Parameter) -> &'p Value {
+        let value_idx = self.plan.cells[self.cell_idx as usize][parameter as usize];
+        &self.plan.values[parameter as usize][value_idx as usize]
+    }
+
+    /// Returns the structure with its label and parameters.
+    pub fn structure(&self) -> &'p StructureUse {
+        unpack!(self, Structure, Structure)
+    }
+
+    /// Returns the allocator.
+    pub fn allocator(&self) -> &'p Allocator {
+        unpack!(self, Allocator, Allocator)
+    }
+
+    /// Returns the reclamation scheme.
+    pub fn reclamation(&self) -> Reclamation {
+        *unpack!(self, Reclamation, Reclamation)
+    }
+
+    /// Returns the pinning policy.
+    pub fn pinning(&self) -> &'p Pinning {
+        unpack!(self, Pinning, Pinning)
+    }
+
+    /// Returns the thread count, still symbolic.
+    pub fn threads(&self) -> Threads {
+        *unpack!(self, Threads, Threads)
+    }
+
+    /// Returns the number of keys that may be drawn.
+    pub fn key_range(&self) -> u64 {
+        *unpack!(self, KeyRange, Count)
+    }
+
+    /// Returns the shares of the operations.
+    pub fn mix(&self) -> Mix {
+        *unpack!(self, Mix, Mix)
+    }
+
+    /// Returns how keys are drawn.
+    pub fn distribution(&self) -> Distribution {
+        *unpack!(self, Distribution, Distribution)
+    }
+
+    /// Returns the fill before the window.
+    pub fn prefill(&self) -> Prefill {
+        *unpack!(self, Prefill, Prefill)
+    }
+
+    /// Returns the length of the measured window.
+    pub fn trial_length(&self) -> Nanos {
+        *unpack!(self, TrialLength, Duration)
+    }
+
+    /// Returns the transparent huge page setting: `system` or `never`.
+    pub fn huge_pages(&self) -> &'static str {
+        unpack!(self, HugePages, Word)
+    }
+
+    /// Returns the address space randomisation: `on` or `off`.
+    pub fn aslr(&self) -> &'static str {
+        unpack!(self, Aslr, Word)
+    }
+
+    /// Returns the bytes added to the worker's environment.
+    pub fn environment_padding(&self) -> Bytes {
+        *unpack!(self, EnvironmentPadding, Bytes)
+    }
+
+    /// Returns the nice level.
+    pub fn priority(&self) -> i8 {
+        *unpack!(self, Priority, Nice)
+    }
+}

@@ -1,0 +1,8 @@
+//! The spec: the YAML file a person writes, compiled into a typed [`Spec`] or into diagnostics.
+//!
+//! Pure: text in, [`Spec`] or every mistake out. Must not read files or the machine.
+
+pub mod model;
+pub mod value;
+
+pub use model::Spec;

@@ -1,0 +1,10 @@
+//! Everything that runs inside the measured process: the structures, the measuring loop, the allocators, and the
+//! protocol over which `rare` asks for a trial.
+//!
+//! Must not read specs, plans or the store, and must not know how a trial is judged: it measures and proves.
+
+pub mod families;
+pub mod harness;
+pub mod protocol;
+pub mod reclaim;
+pub mod structures;

@@ -1,0 +1,141 @@
+//! The catalogue: one file a structure, one line each in [`ALL`].
+
+use crate::{
+    families::set::{Parameters, SetHandle},
+    protocol::{Audit, Reclamation, Reply, Request},
+};
+
+/// Every structure that can be run, in the order in which listings show them.
+pub static ALL: &[&Structure] = &[];
+
+/// Names that are reserved for structures of the talk and its peers that are not built yet: a spec that uses one is
+/// told so instead of being asked whether it meant another.
+pub static PLANNED: &[&str] = &[
+    "efrb10",
+    "hj12",
+    "bcco10",
+    "citrus14",
+    "dgt15",
+    "abtree17",
+    "occ-abtree22",
+    "fraser03",
+    "hlls07",
+    "michael02",
+    "lazy05",
+    "michael-hash02",
+    "dashmap",
+    "scc-hash",
+    "scc-tree",
+    "papaya",
+];
+
+/// One structure: what it states of itself, and its drivers.
+pub struct Structure {
+    /// What it states of itself.
+    pub info: Info,
+    /// One monomorphic driver per reclamation scheme that it supports.
+    pub drivers: &'static [(Reclamation, &'static dyn Driver)],
+}
+
+/// What a structure states of itself. Reports print every field.
+pub struct Info {
+    /// Name in specs, such as `nm14`.
+    pub name: &'static str,
+    /// Short title for legends.
+    pub title: &'static str,
+    /// Authors, title, venue, year; or crate and version.
+    pub source: &'static str,
+    /// Progress guarantee of each operation.
+    pub progress: &'static str,
+    /// What its operations mean. Structures of unlike semantics are not compared without `allow: [semantics]`.
+    pub semantics: Semantics,
+    /// How it treats removed nodes.
+    pub reclaims: Reclaims,
+    /// Where it deviates from its source; empty when nowhere.
+    pub deviations: &'static [&'static str],
+    /// Numbered invariants, as `I1 …`.
+    pub invariants: &'static [&'static str],
+    /// Its own parameters, allowed in a structure entry of a spec.
+    pub parameters: &'static [ParameterInfo],
+}
+
+/// What the operations of a structure mean.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Semantics {
+    /// Abstract data type.
+    pub adt: Adt,
+    /// What `insert` does with a key that is present.
+    pub insert: Insert,
+    /// Width of keys in bits.
+    pub key_bits: u32,
+    /// Width of the values stored beside them in bits; 0 if none is stored.
+    pub value_bits: u32,
+}
+
+/// Abstract data type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Adt {
+    /// Keys in order; an in-order walk exists.
+    OrderedDictionary,
+    /// Nothing is stored: the bound that the harness sets.
+    Nothing,
+}
+
+/// What `insert` does with a key that is present.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Insert {
+    /// Leaves it and returns false.
+    IfAbsent,
+    /// Stores nothing at all.
+    Nothing,
+}
+
+/// How a structure treats removed nodes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reclaims {
+    /// Retires them to the scheme asked for.
+    Deferred,
+    /// Frees them at once under its lock, whatever scheme is asked for.
+    AtOnce,
+    /// Allocates nothing.
+    Nothing,
+}
+
+/// One parameter of a structure.
+pub struct ParameterInfo {
+    /// Name in the structure entry.
+    pub name: &'static str,
+    /// Value when the entry does not give it.
+    pub default: u64,
+    /// Smallest and largest value.
+    pub range: (u64, u64),
+    /// What it means.
+    pub meaning: &'static str,
+}
+
+/// Runs trials of one structure under one reclamation scheme; monomorphic inside.
+pub trait Driver: Sync {
+    /// Runs one trial.
+    ///
+    /// # Errors
+    /// In words, when the trial could not be run as asked (a pin refused by the kernel, say).
+    fn trial(&self, request: &Request) -> Result<Reply, String>;
+
+    /// Makes an empty instance for tests over the whole registry.
+    fn erased(&self, parameters: &Parameters) -> Box<dyn ErasedSet>;
+}
+
+/// An instance whose type is hidden, for tests over the whole registry. Never measured.
+pub trait ErasedSet: Send + Sync {
+    /// Registers the calling thread.
+    fn handle(&self) -> Box<dyn SetHandle + '_>;
+    /// See [`crate::families::set::ConcurrentSet::audit`].
+    fn audit(&mut self) -> Audit;
+    /// See [`crate::families::set::ConcurrentSet::unreclaimed`].
+    fn unreclaimed(&self) -> Option<u64>;
+}
+
+/// Returns the structure of that name.
+pub fn find(name: &str) -> Option<&'static Structure> {
+    ALL.iter().copied().find(|structure| structure.info.name == name)
+}
