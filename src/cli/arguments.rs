@@ -1,0 +1,183 @@
+//! The command line: parser, help, completions and man page derive from these types.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+/// Compiles experiment specs into hashed run plans, runs them, and renders R.A.R.E. reports.
+#[derive(Parser, Debug)]
+#[command(name = "rare", version, max_term_width = 100, after_help = super::exit_help())]
+pub struct Arguments {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+
+    /// Print no progress, only results and errors
+    #[arg(long, short, global = true)]
+    pub quiet: bool,
+}
+
+/// The commands.
+#[derive(Subcommand, Debug)]
+pub enum Command {
+    /// Check, plan, run what is missing, and write the report
+    Make(MakeArguments),
+    /// Check specs and report every mistake at once
+    Check(CheckArguments),
+    /// Print the plan of a spec: cells, trials, order, estimates, hash
+    Plan(PlanArguments),
+    /// Run what is missing of a plan, without writing the report
+    Run(MakeArguments),
+    /// Write the report of a plan again from its records
+    Report(ReportArguments),
+    /// Run a plan again, from a hash, a plan.json or a published report.html, and compare the environments
+    Rerun(RerunArguments),
+    /// List what can be run, and the plans of the store
+    List(StoreArguments),
+    /// Show a plan of the store with its runs
+    Show(HashArguments),
+    /// Check the digests of everything in the store
+    Verify(VerifyArguments),
+    /// Explain a diagnostic code or a key of the spec
+    Explain {
+        /// A code such as E0207, or a key such as key_ranges; none lists them all
+        term: Option<String>,
+    },
+    /// Print the JSON Schema of the spec, for editors
+    Schema,
+    /// Tell what this machine can and cannot honour
+    Doctor,
+    /// Print shell completions
+    Completions {
+        /// The shell
+        shell: clap_complete::Shell,
+    },
+    /// Print the man page
+    Man,
+}
+
+/// Where reports are.
+#[derive(Args, Debug, Clone)]
+pub struct StoreArguments {
+    /// Folder of the reports
+    #[arg(long, value_name = "DIR", default_value = "reports")]
+    pub reports: PathBuf,
+}
+
+/// A spec and where its reports are.
+#[derive(Args, Debug, Clone)]
+pub struct MakeArguments {
+    /// The spec
+    #[arg(value_name = "SPEC")]
+    pub spec: PathBuf,
+    /// Lay the `quick` block of the spec over it; the report says so on every page
+    #[arg(long)]
+    pub quick: bool,
+    /// Run trials again that failed
+    #[arg(long)]
+    pub retry_failed: bool,
+    /// Start a new run even if one could be continued
+    #[arg(long)]
+    pub fresh: bool,
+    #[command(flatten)]
+    #[allow(missing_docs, reason = "documented at its type")]
+    pub store: StoreArguments,
+    #[command(flatten)]
+    #[allow(missing_docs, reason = "documented at its type")]
+    pub templates: TemplateArguments,
+}
+
+/// Where templates are.
+#[derive(Args, Debug, Clone)]
+pub struct TemplateArguments {
+    /// Folder whose templates replace the built-in ones of the same name
+    #[arg(long, value_name = "DIR")]
+    pub templates: Option<PathBuf>,
+}
+
+/// Specs to check.
+#[derive(Args, Debug)]
+pub struct CheckArguments {
+    /// The specs
+    #[arg(value_name = "SPEC", required = true)]
+    pub specs: Vec<PathBuf>,
+    /// Output format
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    pub format: Format,
+}
+
+/// How diagnostics are written.
+#[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// For people
+    Text,
+    /// For editors
+    Json,
+}
+
+/// A spec to plan.
+#[derive(Args, Debug)]
+pub struct PlanArguments {
+    /// The spec
+    #[arg(value_name = "SPEC")]
+    pub spec: PathBuf,
+    /// Lay the `quick` block over the spec
+    #[arg(long)]
+    pub quick: bool,
+    /// Print the canonical plan whose SHA-256 is the hash
+    #[arg(long, conflicts_with = "explain")]
+    pub json: bool,
+    /// List everything that enters the hash, and what does not and why
+    #[arg(long)]
+    pub explain: bool,
+}
+
+/// A plan of the store.
+#[derive(Args, Debug)]
+pub struct HashArguments {
+    /// Plan hash, or a unique prefix of at least 6 digits
+    #[arg(value_name = "HASH")]
+    pub hash: String,
+    #[command(flatten)]
+    #[allow(missing_docs, reason = "documented at its type")]
+    pub store: StoreArguments,
+}
+
+/// A plan whose report is written again.
+#[derive(Args, Debug)]
+pub struct ReportArguments {
+    #[command(flatten)]
+    #[allow(missing_docs, reason = "documented at its type")]
+    pub plan: HashArguments,
+    #[command(flatten)]
+    #[allow(missing_docs, reason = "documented at its type")]
+    pub templates: TemplateArguments,
+}
+
+/// A plan to run again.
+#[derive(Args, Debug)]
+pub struct RerunArguments {
+    /// Plan hash (or prefix), path of a plan.json, or path of a published report.html
+    #[arg(value_name = "HASH|FILE")]
+    pub plan: String,
+    #[command(flatten)]
+    #[allow(missing_docs, reason = "documented at its type")]
+    pub store: StoreArguments,
+    #[command(flatten)]
+    #[allow(missing_docs, reason = "documented at its type")]
+    pub templates: TemplateArguments,
+}
+
+/// What to verify.
+#[derive(Args, Debug)]
+pub struct VerifyArguments {
+    /// Plan hash or prefix; none verifies the whole store
+    #[arg(value_name = "HASH")]
+    pub hash: Option<String>,
+    /// Keep the good records of damaged journals; the damaged file stays beside them
+    #[arg(long)]
+    pub repair: bool,
+    #[command(flatten)]
+    #[allow(missing_docs, reason = "documented at its type")]
+    pub store: StoreArguments,
+}

@@ -1,0 +1,85 @@
+//! Where a command prints: results to standard output, everything else to standard error.
+//!
+//! A reader that goes away (`rare plan … | head`) is no error; a full disk is.
+
+use std::{
+    cell::RefCell,
+    fmt::Display,
+    io::{self, IsTerminal, Write},
+};
+
+use super::exit::{Exit, Failure};
+
+/// The two streams and how to write to them.
+pub struct Console {
+    /// No progress, only results and errors.
+    pub quiet: bool,
+    /// Whether standard error is a terminal that may be redrawn.
+    pub interactive: bool,
+    /// Whether standard error may carry colour.
+    pub color: bool,
+    output_error: RefCell<Option<io::Error>>,
+}
+
+impl Console {
+    /// Looks at the streams and at `NO_COLOR`.
+    pub fn new(quiet: bool) -> Self {
+        let terminal = io::stderr().is_terminal();
+        let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
+        let no_color = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+        Self {
+            quiet,
+            interactive: terminal && !dumb && !quiet,
+            color: terminal && !dumb && !no_color,
+            output_error: RefCell::new(None),
+        }
+    }
+
+    /// Writes text to standard output as it is.
+    pub fn write(&self, text: impl Display) {
+        let mut output = io::stdout().lock();
+        let written = write!(output, "{text}").and_then(|()| output.flush());
+        if let Err(error) = written
+            && error.kind() != io::ErrorKind::BrokenPipe
+        {
+            self.output_error.borrow_mut().get_or_insert(error);
+        }
+    }
+
+    /// Writes a line to standard output.
+    pub fn line(&self, text: impl Display) {
+        self.write(format_args!("{text}\n"));
+    }
+
+    /// Writes a line to standard error unless quiet. A lost note is not worth a failure.
+    pub fn note(&self, text: impl Display) {
+        if !self.quiet {
+            self.alert(text);
+        }
+    }
+
+    /// Writes a line to standard error, even when quiet.
+    pub fn alert(&self, text: impl Display) {
+        let _ = writeln!(io::stderr().lock(), "{text}");
+    }
+
+    /// Writes a failure to standard error.
+    pub fn failure(&self, failure: &Failure) {
+        let (bold, plain) = if self.color { ("\x1b[1;31m", "\x1b[0m") } else { ("", "") };
+        self.alert(format_args!("{bold}error{plain}: {}", failure.what));
+        for line in &failure.help {
+            self.alert(format_args!("  = help: {line}"));
+        }
+    }
+
+    /// Tells whether standard output took everything.
+    ///
+    /// # Errors
+    /// [`Exit::Store`] when writing failed for another reason than a reader that went away.
+    pub fn finish(&self) -> Result<(), Failure> {
+        match self.output_error.borrow_mut().take() {
+            None => Ok(()),
+            Some(error) => Err(Failure::new(Exit::Store, format!("cannot write to standard output: {error}"))),
+        }
+    }
+}
