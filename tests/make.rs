@@ -1,0 +1,199 @@
+//! The main job as a user does it: make, edit, make again, kill, continue, rerun.
+
+mod support;
+
+use std::{
+    fs,
+    path::Path,
+    process::Stdio,
+    time::{Duration, Instant},
+};
+
+use support::{Done, Playground};
+
+/// Eight trials and four accounting trials of real structures, in about a second.
+const SPEC: &str = "\
+rare: 1
+name: small
+question: Is it *fast*?
+structures: [nm14, mutex-btree]
+threads: [1, 2]
+pinning: none
+key_ranges: 100
+mixes: {insert: 50, remove: 50}
+trials: {count: 2, length: 60ms}
+sanity_checks: [checksum, prefill, allocator]
+";
+
+fn records(playground: &Playground, done: &Done) -> Vec<String> {
+    let journal = playground.path().join(done.word("run")).join("trials.jsonl");
+    fs::read_to_string(journal).unwrap().lines().skip(1).map(str::to_owned).collect()
+}
+
+#[test]
+fn make_writes_a_report_and_a_second_make_runs_nothing() {
+    let playground = Playground::new();
+    playground.write("spec.yaml", SPEC);
+    let first = playground.run(&["make", "spec.yaml"]).expect(0);
+    let hash = first.word("plan").to_owned();
+    assert_eq!(hash.len(), 12);
+    for file in ["report.md", "report.html", "plan.json", "spec.yaml", "data.csv", "manifest.json"] {
+        let path = playground.path().join("reports/small").join(&hash).join(file);
+        assert!(path.is_file(), "{} is missing", path.display());
+    }
+    assert_eq!(records(&playground, &first).len(), 12);
+    let report = playground.path().join("reports/small").join(&hash).join("report.html");
+    let bytes = fs::read(&report).unwrap();
+
+    playground.write("spec.yaml", &format!("# a comment\n{SPEC}"));
+    let second = playground.run(&["make", "spec.yaml"]).expect(0);
+    assert_eq!(second.word("plan"), hash);
+    assert_eq!(second.word("run"), first.word("run"));
+    assert_eq!(records(&playground, &second).len(), 12);
+    assert!(second.stdout.contains("no trial to run"), "{}", second.stdout);
+    let again = fs::read(&report).unwrap();
+    // The embedded spec shows the comment; the results are the same bytes when the spec is.
+    playground.write("spec.yaml", SPEC);
+    playground.run(&["make", "spec.yaml"]).expect(0);
+    assert_ne!(again, bytes, "the report embeds the spec as it is");
+    assert_eq!(fs::read(&report).unwrap(), bytes, "a report is a function of its data");
+
+    playground.write("spec.yaml", &SPEC.replace("key_ranges: 100", "key_ranges: 128"));
+    let third = playground.run(&["make", "spec.yaml"]).expect(0);
+    assert_ne!(third.word("plan"), hash);
+    playground.run(&["verify"]).expect(0);
+    let listing = playground.run(&["list"]).expect(0).stdout;
+    assert!(listing.contains(&hash) && listing.contains(third.word("plan")), "{listing}");
+    let shown = playground.run(&["show", &hash[..6]]).expect(0).stdout;
+    assert!(shown.contains(&hash), "{shown}");
+}
+
+#[test]
+fn a_killed_make_is_completed_by_the_next() {
+    let playground = Playground::new();
+    playground.write("spec.yaml", &SPEC.replace("60ms", "200ms"));
+    let mut child = playground.rare(&["make", "spec.yaml"]).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    wait_for_records(&playground.path().join("reports"), 3);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let done = playground.run(&["make", "spec.yaml"]).expect(0);
+    let records = records(&playground, &done);
+    assert_eq!(records.len(), 12);
+    let mut trials: Vec<&str> = records.iter().map(|line| trial_of(line)).collect();
+    trials.sort_unstable();
+    trials.dedup();
+    assert_eq!(trials.len(), 12, "a trial was recorded twice");
+    assert!(!done.stdout.contains("ran 12 trials"), "it ran everything again: {}", done.stdout);
+}
+
+fn trial_of(line: &str) -> &str {
+    let rest = line.split_once("\"trial\":\"").expect("a record names its trial").1;
+    rest.split('"').next().unwrap()
+}
+
+fn wait_for_records(reports: &Path, n_records: usize) {
+    let since = Instant::now();
+    while since.elapsed() < Duration::from_secs(30) {
+        if journals(reports).iter().any(|text| text.lines().count() > n_records) {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    panic!("no {n_records} records in 30 s");
+}
+
+fn journals(folder: &Path) -> Vec<String> {
+    let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
+    let mut found = Vec::new();
+    for entry in entries.flatten() {
+        if entry.path().is_dir() {
+            found.extend(journals(&entry.path()));
+        } else if entry.file_name() == "trials.jsonl" {
+            found.extend(fs::read_to_string(entry.path()));
+        }
+    }
+    found
+}
+
+#[test]
+fn an_interrupt_leaves_a_consistent_store() {
+    let playground = Playground::new();
+    playground.write("spec.yaml", &SPEC.replace("60ms", "300ms"));
+    let child = playground.rare(&["make", "spec.yaml"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    wait_for_records(&playground.path().join("reports"), 2);
+    // SAFETY: sends a signal to a child that has not been waited for, so its number is still its own.
+    unsafe { libc::kill(i32::try_from(child.id()).unwrap(), libc::SIGINT) };
+    let done = Done::of(child.wait_with_output().unwrap()).expect(130);
+    assert!(done.stderr.contains("rare make spec.yaml"), "says how to go on: {}", done.stderr);
+    playground.run(&["verify"]).expect(0);
+    playground.run(&["make", "spec.yaml"]).expect(0);
+}
+
+#[test]
+fn a_second_make_names_the_one_that_measures() {
+    let playground = Playground::new();
+    playground.write("spec.yaml", &SPEC.replace("60ms", "500ms"));
+    let mut first = playground.rare(&["make", "spec.yaml"]).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    wait_for_records(&playground.path().join("reports"), 1);
+    let since = Instant::now();
+    let second = playground.run(&["make", "spec.yaml"]).expect(6);
+    assert!(since.elapsed() < Duration::from_secs(2), "it waited");
+    assert!(second.stderr.contains(&first.id().to_string()), "names the holder: {}", second.stderr);
+    first.kill().unwrap();
+    first.wait().unwrap();
+}
+
+#[test]
+fn a_rerun_measures_again_and_compares_the_environments() {
+    let playground = Playground::new();
+    playground.write("spec.yaml", SPEC);
+    let first = playground.run(&["make", "spec.yaml"]).expect(0);
+    let hash = first.word("plan").to_owned();
+    let rerun = playground.run(&["rerun", &hash[..8]]).expect(0);
+    assert_eq!(rerun.word("plan"), hash);
+    assert_ne!(rerun.word("run"), first.word("run"));
+    assert!(rerun.stdout.contains("environment"), "{}", rerun.stdout);
+
+    // A published report is enough on another machine.
+    let elsewhere = Playground::new();
+    let report = playground.path().join("reports/small").join(&hash).join("report.html");
+    let copied = elsewhere.write("published.html", &fs::read_to_string(report).unwrap());
+    let from_html = elsewhere.run(&["rerun", copied.to_str().unwrap()]).expect(0);
+    assert_eq!(from_html.word("plan"), hash);
+    let plan = playground.path().join("reports/small").join(&hash).join("plan.json");
+    let from_plan = elsewhere.run(&["rerun", plan.to_str().unwrap()]).expect(0);
+    assert_eq!(from_plan.word("plan"), hash);
+}
+
+#[test]
+fn refusals_have_their_codes() {
+    let playground = Playground::new();
+    playground.write("wrong.yaml", &SPEC.replace("nm14", "nm15"));
+    let wrong = playground.run(&["make", "wrong.yaml"]).expect(2);
+    assert!(wrong.stderr.contains("wrong.yaml:4:14") && wrong.stderr.contains("nm14"), "{}", wrong.stderr);
+    playground.write("huge.yaml", &SPEC.replace("count: 2", "count: 1G"));
+    playground.run(&["plan", "huge.yaml"]).expect(7);
+    playground.write("pinned.yaml", &SPEC.replace("pinning: none", "pinning: {cpus: [4000, 4001]}"));
+    let pinned = playground.run(&["make", "pinned.yaml"]).expect(3);
+    assert!(pinned.stderr.contains("4000"), "{}", pinned.stderr);
+    let preload = SPEC.replace("key_ranges", "allocators: {preload: /nowhere/libmalloc.so}\nkey_ranges");
+    playground.write("preload.yaml", &preload);
+    let missing = playground.run(&["make", "preload.yaml"]).expect(3);
+    assert!(missing.stderr.contains("/nowhere/libmalloc.so"), "{}", missing.stderr);
+    assert!(!playground.path().join("reports/small").exists(), "a refusal leaves nothing behind");
+    playground.run(&["make", "nowhere.yaml"]).expect(2);
+    playground.run(&["show", "abcdef"]).expect(2);
+    playground.run(&["frobnicate"]).expect(2);
+}
+
+#[test]
+fn a_reader_that_leaves_is_no_error_and_a_full_disk_is() {
+    let playground = Playground::new();
+    playground.write("spec.yaml", SPEC);
+    let full = fs::File::options().write(true).open("/dev/full").unwrap();
+    let done = Done::of(playground.rare(&["plan", "spec.yaml"]).stdout(full).output().unwrap()).expect(6);
+    assert!(done.stderr.contains("standard output"), "{}", done.stderr);
+    let mut child = playground.rare(&["plan", "spec.yaml", "--json"]).stdout(Stdio::piped()).spawn().unwrap();
+    drop(child.stdout.take());
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+}

@@ -1,0 +1,160 @@
+//! Rules of the tree that no compiler checks: layers, registries, sizes.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs,
+    path::{Path, PathBuf},
+};
+
+/// Which layers each layer may use. `cli` may use them all and is left out.
+const LAYERS: &[(&str, &[&str])] = &[
+    ("units", &[]),
+    ("diag", &[]),
+    ("spec", &["diag", "units"]),
+    ("plan", &["spec", "diag", "units"]),
+    ("record", &["plan", "spec", "units"]),
+    ("stats", &["record", "plan", "spec", "units"]),
+    ("verdict", &["stats", "record", "plan", "spec", "units"]),
+    ("report", &["verdict", "stats", "record", "plan", "spec", "units"]),
+    ("host", &["record", "spec", "units"]),
+    ("store", &["record", "plan", "units"]),
+    ("run", &["store", "host", "record", "plan", "spec", "units"]),
+];
+
+/// A file this long has two ideas in it. Tables of data are exempt by name.
+const LONGEST_FILE: usize = 600;
+
+fn root() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+}
+
+fn files_below(folder: &Path, ending: &str) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let mut folders = vec![folder.to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(&folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display())) {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.to_string_lossy().ends_with(ending) {
+                found.push(path);
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
+/// Returns the code of a file without its unit tests, which may look across layers.
+fn code(path: &Path) -> String {
+    let text = fs::read_to_string(path).unwrap();
+    text.split("\n#[cfg(test)]\nmod tests").next().unwrap_or_default().to_owned()
+}
+
+/// Returns the layers that a source text names through `crate::`.
+fn layers_used(text: &str) -> BTreeSet<String> {
+    let mut used = BTreeSet::new();
+    let word = |text: &str| text.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect::<String>();
+    for (at, _) in text.match_indices("crate::") {
+        // A doc link names a layer without using it.
+        let line_start = text[..at].rfind('\n').map_or(0, |newline| newline + 1);
+        if text[line_start..at].trim_start().starts_with("//") {
+            continue;
+        }
+        let rest = &text[at + "crate::".len()..];
+        match rest.strip_prefix('{') {
+            None => {
+                used.insert(word(rest));
+            }
+            Some(group) => used.extend(top_level_words(group)),
+        }
+    }
+    used
+}
+
+/// Returns the first words of the entries of a `{…}` group of a `use`, given the text after its brace.
+fn top_level_words(group: &str) -> Vec<String> {
+    let mut words = Vec::new();
+    let mut depth = 0;
+    let mut entry = String::new();
+    for letter in group.chars() {
+        match letter {
+            '{' => depth += 1,
+            '}' if depth == 0 => break,
+            '}' => depth -= 1,
+            ',' if depth == 0 => words.push(std::mem::take(&mut entry)),
+            _ if depth == 0 => entry.push(letter),
+            _ => {}
+        }
+    }
+    words.push(entry);
+    let first = |entry: String| entry.trim().split("::").next().unwrap_or_default().trim().to_owned();
+    words.into_iter().map(first).filter(|word| !word.is_empty()).collect()
+}
+
+#[test]
+fn a_group_of_uses_is_read() {
+    let used = layers_used("use crate::{plan::{Cell, Plan}, units::Nanos, spec};\nlet x = crate::host::read();");
+    assert_eq!(used.into_iter().collect::<Vec<_>>(), ["host", "plan", "spec", "units"]);
+}
+
+#[test]
+fn layers_depend_one_way() {
+    let allowed: BTreeMap<&str, &[&str]> = LAYERS.iter().copied().collect();
+    let mut wrong = Vec::new();
+    for path in files_below(&root().join("src"), ".rs") {
+        let inside = path.strip_prefix(root().join("src")).unwrap().to_owned();
+        let first = inside.components().next().unwrap().as_os_str().to_string_lossy().into_owned();
+        let layer = first.trim_end_matches(".rs");
+        if ["lib", "main", "bin", "cli"].contains(&layer) {
+            continue;
+        }
+        let allowed = allowed.get(layer).unwrap_or_else(|| panic!("layer `{layer}` is not in LAYERS"));
+        for used in layers_used(&code(&path)) {
+            if used != layer && !allowed.contains(&used.as_str()) {
+                wrong.push(format!("{}: `{layer}` must not use `{used}`", inside.display()));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// Each unit of a registry is one file: a file that nobody registered would silently never run.
+#[test]
+fn every_unit_is_registered() {
+    for folder in ["workloads/src/structures", "src/verdict/checks", "src/report/sections"] {
+        let registry = fs::read_to_string(root().join(folder).join("mod.rs")).unwrap();
+        for path in files_below(&root().join(folder), ".rs") {
+            let name = path.file_stem().unwrap().to_string_lossy().into_owned();
+            if name == "mod" {
+                continue;
+            }
+            let used = registry.matches(&format!("{name}::")).count();
+            assert!(used > 0, "{folder}/{name}.rs is not in the registry of {folder}/mod.rs");
+        }
+    }
+}
+
+#[test]
+fn files_stay_short() {
+    let mut long = Vec::new();
+    for folder in ["src", "workloads/src"] {
+        for path in files_below(&root().join(folder), ".rs") {
+            let n_lines = fs::read_to_string(&path).unwrap().lines().count();
+            if n_lines > LONGEST_FILE {
+                long.push(format!("{}: {n_lines} lines", path.display()));
+            }
+        }
+    }
+    assert!(long.is_empty(), "{}", long.join("\n"));
+}
+
+#[test]
+fn every_file_says_what_it_owns() {
+    for folder in ["src", "workloads/src", "tests"] {
+        for path in files_below(&root().join(folder), ".rs") {
+            let text = fs::read_to_string(&path).unwrap();
+            assert!(text.starts_with("//!"), "{} does not open with `//!`", path.display());
+        }
+    }
+}
