@@ -1,0 +1,253 @@
+//! Runs what is missing of a plan: worker, locks, environment before and after, trials.
+
+use std::path::Path;
+
+use rare_workloads::protocol::Preload;
+
+use super::{
+    console::Console,
+    exit::{Exit, Failure},
+    progress::Progress,
+};
+use crate::{
+    host::{
+        environment,
+        machine::Machine,
+        preload,
+        topology::Topology,
+    },
+    plan::{Plan, PlanHash},
+    record::{Environment, Snapshot, Trial},
+    run::{self, Choice, Identity, Interrupt, Job, ResolveError, RunError, Stop, Summary, Worker},
+    spec::value::Pinning,
+    store::{PlanFolder, RunFolder, Store, StoreError, lock::{Holder, Lock}},
+    units::Nanos,
+};
+
+/// What is measured.
+pub(super) struct Subject<'a> {
+    /// Name of the experiment, the folder under the reports.
+    pub name: &'a str,
+    /// The plan.
+    pub plan: &'a Plan,
+    /// Its hash.
+    pub hash: PlanHash,
+    /// Text of the spec, kept beside the plan; `None` leaves what is there.
+    pub spec_text: Option<&'a str>,
+    /// The run stops before a block that would exceed this.
+    pub budget: Option<Nanos>,
+}
+
+/// How it is measured.
+pub(super) struct Choices<'a> {
+    /// Folder of the reports.
+    pub reports: &'a Path,
+    /// Starts a new run even if one could be continued.
+    pub fresh: bool,
+    /// Tries failed trials again.
+    pub retry_failed: bool,
+    /// The command as others see it who wait for the lock, and as the user repeats it to go on.
+    pub command: &'a str,
+}
+
+/// A run after everything possible was done for it.
+pub(super) struct Measured {
+    /// Folder of the plan; its lock is held as long as this lives.
+    pub folder: PlanFolder,
+    /// Folder of the run.
+    pub run: RunFolder,
+    /// What was executed now.
+    pub summary: Summary,
+    _lock: Lock,
+}
+
+/// Measures what is missing.
+///
+/// # Errors
+/// [`Exit::Cannot`] before anything is written when this machine cannot honour the plan; [`Exit::Store`].
+pub(super) fn measure(console: &Console, subject: &Subject<'_>, choices: &Choices<'_>) -> Result<Measured, Failure> {
+    let worker = Worker::locate(&mut |message| console.alert(message))
+        .map_err(|error| Failure::from_error(Exit::Cannot, &error))?;
+    let here = Here { topology: Topology::read(Path::new("/")).map_err(|error| Failure::from_error(Exit::Cannot, &error))? };
+    run::resolvable(subject.plan, &here).map_err(|errors| cannot(&errors))?;
+
+    let before = snapshot(&worker, choices.reports);
+    let identity = Identity { worker_sha256: worker.sha256.clone(), machine: environment::identity(&before) };
+    let holder = Holder::this_process(choices.command, &subject.hash.short(), &before.taken);
+    let store = Store::open(choices.reports).map_err(store_failure)?;
+    let folder = store.create(subject.name, subject.hash, &subject.plan.canonical()).map_err(store_failure)?;
+    let lock = folder.lock(&holder).map_err(store_failure)?;
+    keep_spec(&folder, subject.spec_text).map_err(store_failure)?;
+
+    let choice = run::choose(&folder, &identity, choices.fresh).map_err(store_failure)?;
+    for (stale, why) in &choice.stale {
+        console.note(format_args!("run {} is not continued: {why}", stale.id()));
+    }
+    let (run, summary) = match complete(subject.plan, &choice, choices.retry_failed).map_err(store_failure)? {
+        Some(done) => done,
+        None => {
+            let _machine = Lock::machine(&holder).map_err(store_failure)?;
+            let session = Session { console, subject, choices, folder: &folder, worker: &worker, here: &here, identity };
+            session.run(before)?
+        }
+    };
+    Ok(Measured { folder, run, summary, _lock: lock })
+}
+
+/// One stretch of measuring under the machine's lock.
+struct Session<'a> {
+    console: &'a Console,
+    subject: &'a Subject<'a>,
+    choices: &'a Choices<'a>,
+    folder: &'a PlanFolder,
+    worker: &'a Worker,
+    here: &'a Here,
+    identity: Identity,
+}
+
+impl Session<'_> {
+    fn run(&self, before: Snapshot) -> Result<(RunFolder, Summary), Failure> {
+        let host = before.value("os.hostname").unwrap_or("unknown").to_owned();
+        let stamp = file_stamp(&before.taken);
+        let begun = run::begin(self.folder, self.subject.hash, &self.identity, self.choices.fresh, (&stamp, &host));
+        let mut begun = begun.map_err(store_failure)?;
+        if let Some(torn) = &begun.contents.torn {
+            self.console.alert(format_args!(
+                "{}: dropped a torn last line of {} bytes; its trial runs again",
+                begun.run.journal_path().display(),
+                torn.bytes
+            ));
+        }
+        // A run that is continued keeps what it was begun under.
+        let recorded = begun.run.environment().map_err(store_failure)?;
+        let mut environment = recorded
+            .unwrap_or_else(|| Environment { format: 1, plan: self.subject.hash.to_string(), before, after: None });
+        environment.after = None;
+        begun.run.write_environment(&environment).map_err(store_failure)?;
+        let job = Job {
+            plan: self.subject.plan,
+            worker: self.worker,
+            machine: self.here,
+            run: &begun.run,
+            retry_failed: self.choices.retry_failed,
+            budget: self.subject.budget,
+            time_out: None,
+        };
+        let interrupt = Interrupt::on_signals()
+            .map_err(|error| Failure::new(Exit::Cannot, format!("cannot watch for signals: {error}")))?;
+        let mut progress = Progress::new(self.console, self.subject.plan, &begun.contents.trials);
+        let summary = run::execute(&job, &mut begun.journal, &begun.contents.trials, &interrupt, &mut progress);
+        progress.end();
+        let summary = summary.map_err(run_failure)?;
+        environment.after = Some(snapshot(self.worker, self.choices.reports));
+        begun.run.write_environment(&environment).map_err(store_failure)?;
+        self.ended(&summary);
+        Ok((begun.run, summary))
+    }
+
+    fn ended(&self, summary: &Summary) {
+        match summary.stop {
+            Stop::Complete => {}
+            Stop::Interrupted(_) => self.console.alert(format_args!(
+                "interrupted: {} trials are recorded, {} are missing; `{}` goes on with them",
+                summary.n_skipped + summary.n_executed,
+                summary.n_missing,
+                self.choices.command
+            )),
+            Stop::Budget => self.console.alert(format_args!(
+                "stopped at the budget: {} trials are missing; each finished block holds every cell once",
+                summary.n_missing
+            )),
+            Stop::Hopeless(class) => self.console.alert(format_args!(
+                "stopped: every trial fails ({class:?}); {} trials are missing",
+                summary.n_missing
+            )),
+        }
+    }
+}
+
+/// Keeps the text of the spec beside its plan; the manifest no longer holds when it changes.
+fn keep_spec(folder: &PlanFolder, text: Option<&str>) -> Result<(), StoreError> {
+    match text {
+        Some(text) if folder.spec()?.as_deref() != Some(text) => {
+            folder.unseal()?;
+            folder.write("spec.yaml", text.as_bytes())
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Returns the run to continue when nothing is missing in it.
+fn complete(plan: &Plan, choice: &Choice, retry_failed: bool) -> Result<Option<(RunFolder, Summary)>, StoreError> {
+    let Some(run) = &choice.continued else { return Ok(None) };
+    let contents = run.read()?;
+    let n_missing = run::missing(plan, &contents.trials, retry_failed);
+    // Without the environment after the last trial the run was killed behind it.
+    let ended = run.environment()?.is_some_and(|environment| environment.after.is_some());
+    if n_missing > 0 || contents.torn.is_some() || !ended {
+        return Ok(None);
+    }
+    let n_skipped = plan.n_trials();
+    let summary = Summary { n_executed: 0, n_skipped, n_failed: 0, n_missing: 0, stop: Stop::Complete };
+    Ok(Some((run.clone(), summary)))
+}
+
+fn snapshot(worker: &Worker, reports: &Path) -> Snapshot {
+    environment::snapshot(&Machine { root: Path::new("/"), worker: Some(&worker.path), reports: Some(reports) })
+}
+
+/// Turns `2026-01-02T03:04:05.678Z` into `20260102T030405Z`.
+fn file_stamp(taken: &str) -> String {
+    let seconds = taken.split('.').next().unwrap_or(taken).trim_end_matches('Z');
+    let digits: String = seconds.chars().filter(|letter| letter.is_ascii_alphanumeric()).collect();
+    format!("{digits}Z")
+}
+
+/// This machine, as plans need it.
+struct Here {
+    topology: Topology,
+}
+
+impl run::Machine for Here {
+    fn n_allowed(&self) -> usize {
+        self.topology.n_allowed()
+    }
+
+    fn pin(&self, pinning: &Pinning, n_threads: usize) -> Result<Vec<Option<u32>>, String> {
+        self.topology.pin(pinning, n_threads).map_err(|error| error.to_string())
+    }
+
+    fn preload(&self, path: &str) -> Result<Preload, String> {
+        preload::inspect(path).map_err(|error| error.to_string())
+    }
+}
+
+fn cannot(errors: &[ResolveError]) -> Failure {
+    let mut errors = errors.iter();
+    let first = errors.next().map_or_else(String::new, ToString::to_string);
+    let failure = Failure::new(Exit::Cannot, format!("this machine cannot honour the plan: {first}"));
+    errors.fold(failure, |failure, error| failure.help(format!("also: {error}"))).help("nothing ran; `rare doctor` tells what this machine can do")
+}
+
+fn run_failure(error: RunError) -> Failure {
+    match error {
+        RunError::Store(error) => store_failure(error),
+        RunError::Resolve(errors) => cannot(&errors),
+        other => Failure::from_error(Exit::Cannot, &other),
+    }
+}
+
+/// A failure of the store, with its advice.
+pub(super) fn store_failure(error: StoreError) -> Failure {
+    let exit = match error {
+        StoreError::NotAPrefix { .. } | StoreError::NoSuchPlan { .. } | StoreError::Ambiguous { .. } => Exit::Wrong,
+        _ => Exit::Store,
+    };
+    let help = error.help();
+    Failure::from_error(exit, &error).help(help)
+}
+
+/// Reads the trials of a run.
+pub(super) fn trials(run: &RunFolder) -> Result<Vec<Trial>, Failure> {
+    run.read().map(|contents| contents.trials).map_err(store_failure)
+}

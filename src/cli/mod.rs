@@ -1,0 +1,92 @@
+//! The commands: the only layer that prints, and the one that joins all others.
+
+use std::{
+    panic::{self, AssertUnwindSafe},
+    process::ExitCode,
+};
+
+use clap::Parser;
+
+mod arguments;
+mod catalogue;
+mod check;
+mod console;
+mod documents;
+mod exit;
+mod experiment;
+mod machine;
+mod make;
+mod measure;
+mod plan;
+mod progress;
+mod report;
+mod rerun;
+mod store;
+
+use arguments::{Arguments, Command};
+use console::Console;
+use exit::{Exit, Failure};
+
+/// Runs the command line and returns its exit code.
+pub fn main() -> ExitCode {
+    let arguments = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(error) => {
+            // Help and version are asked for and go to standard output; mistakes go to standard error.
+            let exit = if error.use_stderr() { Exit::Wrong } else { Exit::Valid };
+            return if error.print().is_ok() { exit.into() } else { Exit::Store.into() };
+        }
+    };
+    panic::set_hook(Box::new(|_| ()));
+    let console = Console::new(arguments.quiet);
+    let outcome = panic::catch_unwind(AssertUnwindSafe(|| {
+        let exit = dispatch(&console, arguments.command)?;
+        console.finish()?;
+        Ok(exit)
+    }));
+    let outcome = outcome.unwrap_or_else(|payload| Err(bug(payload.as_ref())));
+    match outcome {
+        Ok(exit) => exit.into(),
+        Err(failure) => {
+            console.failure(&failure);
+            failure.exit.into()
+        }
+    }
+}
+
+fn dispatch(console: &Console, command: Command) -> Result<Exit, Failure> {
+    match command {
+        Command::Make(arguments) => make::make(console, &arguments),
+        Command::Run(arguments) => make::run(console, &arguments),
+        Command::Check(arguments) => check::check(console, &arguments),
+        Command::Plan(arguments) => plan::plan(console, &arguments),
+        Command::Report(arguments) => report::report(console, &arguments),
+        Command::Rerun(arguments) => rerun::rerun(console, &arguments),
+        Command::List(arguments) => store::list(console, &arguments),
+        Command::Show(arguments) => store::show(console, &arguments),
+        Command::Verify(arguments) => store::verify(console, &arguments),
+        Command::Explain { term } => documents::explain(console, term.as_deref()),
+        Command::Schema => documents::schema(console),
+        Command::Doctor => machine::doctor(console),
+        Command::Completions { shell } => documents::completions(console, shell),
+        Command::Man => documents::man(console),
+    }
+}
+
+/// A panic is a broken invariant of ours: it is said on one line, without a backtrace.
+fn bug(payload: &(dyn std::any::Any + Send)) -> Failure {
+    let message = payload.downcast_ref::<String>().map(String::as_str).or(payload.downcast_ref::<&str>().copied());
+    Failure::new(Exit::Bug, format!("bug in rare: {}", message.unwrap_or("a panic without a message")))
+        .help("this should not happen whatever the spec says; please report it with the spec")
+}
+
+/// Returns the present moment, RFC 3339 UTC: who holds a lock since when.
+fn now() -> String {
+    format!("{:.3}", jiff::Timestamp::now())
+}
+
+/// The exit codes as the help shows them.
+fn exit_help() -> String {
+    let lines = Exit::TABLE.map(|(exit, meaning)| format!("  {:>3}  {meaning}", exit as u8));
+    format!("Exit codes:\n{}", lines.join("\n"))
+}

@@ -1,0 +1,23 @@
+//! `rare plan`: what would run, without running it.
+
+use super::{
+    arguments::PlanArguments,
+    console::Console,
+    exit::{Exit, Failure},
+    experiment::Experiment,
+};
+use crate::{host::topology::Topology, plan};
+
+/// Prints the listing of a plan, its canonical JSON, or what its hash is made of.
+pub(super) fn plan(console: &Console, arguments: &PlanArguments) -> Result<Exit, Failure> {
+    let experiment = Experiment::load(console, &arguments.spec, arguments.quick)?;
+    if arguments.json {
+        console.write(String::from_utf8_lossy(&experiment.plan.canonical()));
+    } else if arguments.explain {
+        console.write(experiment.plan.explain());
+    } else {
+        let n_cpus = Topology::read(std::path::Path::new("/")).map_or(1, |topology| topology.n_allowed());
+        console.write(plan::listing(&experiment.spec.name, &experiment.plan, n_cpus));
+    }
+    Ok(Exit::Valid)
+}
