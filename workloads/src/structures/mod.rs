@@ -2,6 +2,7 @@
 
 pub mod mutex_btree;
 pub mod noop;
+pub mod rwlock_btree;
 mod walk;
 
 use crate::{
@@ -10,7 +11,7 @@ use crate::{
 };
 
 /// Every structure that can be run, in the order in which listings show them.
-pub static ALL: &[&Structure] = &[&mutex_btree::STRUCTURE, &noop::STRUCTURE];
+pub static ALL: &[&Structure] = &[&mutex_btree::STRUCTURE, &rwlock_btree::STRUCTURE, &noop::STRUCTURE];
 
 /// Names that are reserved for structures of the talk and its peers that are not built yet: a spec that uses one is
 /// told so instead of being asked whether it meant another.
