@@ -5,6 +5,8 @@
 
 pub mod families;
 pub mod harness;
+pub mod keys;
 pub mod protocol;
 pub mod reclaim;
+pub mod rng;
 pub mod structures;
