@@ -5,6 +5,7 @@
 
 pub mod families;
 pub mod harness;
+pub mod identity;
 pub mod keys;
 pub mod protocol;
 pub mod reclaim;
