@@ -3,6 +3,7 @@
 //!
 //! Must not read specs, plans or the store, and must not know how a trial is judged: it measures and proves.
 
+pub mod alloc;
 pub mod families;
 pub mod harness;
 pub mod identity;
