@@ -12,3 +12,4 @@ pub mod protocol;
 pub mod reclaim;
 pub mod rng;
 pub mod structures;
+pub mod worker;

@@ -2,7 +2,8 @@
 
 use crate::{
     families::set::{Parameters, SetHandle},
-    protocol::{Audit, Reclamation, Reply, Request},
+    harness::Measurements,
+    protocol::{Audit, Reclamation, Request},
 };
 
 /// Every structure that can be run, in the order in which listings show them.
@@ -119,7 +120,7 @@ pub trait Driver: Sync {
     ///
     /// # Errors
     /// In words, when the trial could not be run as asked (a pin refused by the kernel, say).
-    fn trial(&self, request: &Request) -> Result<Reply, String>;
+    fn trial(&self, request: &Request) -> Result<Measurements, String>;
 
     /// Makes an empty instance for tests over the whole registry.
     fn erased(&self, parameters: &Parameters) -> Box<dyn ErasedSet>;
