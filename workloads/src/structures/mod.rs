@@ -1,5 +1,10 @@
 //! The catalogue: one file a structure, one line each in [`ALL`].
 
+pub mod mutex_btree;
+pub mod noop;
+pub mod rwlock_btree;
+mod walk;
+
 use crate::{
     families::set::{Parameters, SetHandle},
     harness::Measurements,
@@ -7,7 +12,7 @@ use crate::{
 };
 
 /// Every structure that can be run, in the order in which listings show them.
-pub static ALL: &[&Structure] = &[];
+pub static ALL: &[&Structure] = &[&mutex_btree::STRUCTURE, &rwlock_btree::STRUCTURE, &noop::STRUCTURE];
 
 /// Names that are reserved for structures of the talk and its peers that are not built yet: a spec that uses one is
 /// told so instead of being asked whether it meant another.
