@@ -18,9 +18,9 @@ fn words(parameter: Parameter) -> &'static [&'static str] {
         Parameter::HugePages => &["system", "never"],
         Parameter::Aslr => &["on", "off"],
         Parameter::RangeQuery => &["none"],
-        Parameter::ObjectPool => &["off", "on"],
-        Parameter::TimeCheck => &["flag", "clock"],
-        Parameter::Generator => &["xoshiro", "modulo"],
+        Parameter::ObjectPool => &["none", "per-thread"],
+        Parameter::TimeCheck => &["flag", "every-op", "every-10", "every-100", "every-1000"],
+        Parameter::Generator => &["xoshiro256++", "fnv1a-alternating"],
         _ => &[],
     }
 }

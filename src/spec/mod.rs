@@ -4,7 +4,7 @@
 
 pub mod model;
 pub(crate) mod tree;
-pub(crate) mod yaml;
 pub mod value;
+pub(crate) mod yaml;
 
 pub use model::Spec;

@@ -325,11 +325,17 @@ impl Quantity {
         let other_case = || self.units().iter().map(|(known, _)| *known).find(|known| known.eq_ignore_ascii_case(unit));
         match known.or_else(other_case) {
             Some(known) => malformed.write(format_args!("{number}{known}")),
-            None if self.units().len() == 1 && first.is_empty() => Malformed { help: None, ..malformed }
-                .help(format_args!("write the number alone: `{number}`")),
+            None if self.units().len() == 1 && first.is_empty() => {
+                Malformed { help: None, ..malformed }.help(format_args!("write the number alone: `{number}`"))
+            }
             None => {
-                let units: Vec<String> = self.units().iter().map(|(unit, _)| *unit).filter(|u| !u.is_empty())
-                    .map(|unit| format!("`{unit}`")).collect();
+                let units: Vec<String> = self
+                    .units()
+                    .iter()
+                    .map(|(unit, _)| *unit)
+                    .filter(|u| !u.is_empty())
+                    .map(|unit| format!("`{unit}`"))
+                    .collect();
                 malformed.help(format_args!("units here are {}", units.join(", ")))
             }
         }
