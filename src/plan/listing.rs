@@ -12,6 +12,9 @@ use crate::spec::value::{Parameter, Value};
 /// More cells than this do not help to see whether the plan is the one that was meant.
 const MAX_CELLS_SHOWN: u32 = 20;
 
+/// As many values of an axis fill a line.
+const MAX_VALUES_SHOWN: usize = 16;
+
 /// Returns what a person wants to know of a plan before running it: the values that vary, the cells, the trials in
 /// their order, what they take on a machine that allows `n_cpus` CPUs, and the hash.
 pub fn listing(plan: &Plan, n_cpus: u32) -> String {
@@ -42,11 +45,19 @@ fn write_values(plan: &Plan, title: &str, parameters: &[Parameter], text: &mut S
     writeln!(text, "\n{title}")?;
     let width = parameters.iter().map(|it| it.key().len()).max().unwrap_or_default();
     for &parameter in parameters {
-        let values: Vec<String> = plan.values[parameter as usize].iter().map(Value::to_string).collect();
-        let separator = if parameter == Parameter::Mix { "; " } else { ", " };
-        writeln!(text, "  {:width$}  {}", parameter.key(), values.join(separator))?;
+        writeln!(text, "  {:width$}  {}", parameter.key(), enumerate(parameter, &plan.values[parameter as usize]))?;
     }
     Ok(())
+}
+
+fn enumerate(parameter: Parameter, values: &[Value]) -> String {
+    let separator = if parameter == Parameter::Mix { "; " } else { ", " };
+    let n_shown = values.len().min(MAX_VALUES_SHOWN);
+    let shown: Vec<String> = values[..n_shown].iter().map(Value::to_string).collect();
+    match values.len() - n_shown {
+        0 => shown.join(separator),
+        n_more => format!("{} … and {n_more} more", shown.join(separator)),
+    }
 }
 
 fn write_cells(plan: &Plan, varied: &[Parameter], text: &mut String) -> std::fmt::Result {
