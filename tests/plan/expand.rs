@@ -7,7 +7,6 @@ use rare::{
         model::{Condition, Order, Rule},
         value::{Parameter, Threads, Value},
     },
-    units::Bytes,
 };
 use sha2::{Digest, Sha256};
 
@@ -75,10 +74,10 @@ fn linked_axes_advance_together_at_the_place_of_their_first() {
 fn overrides_replace_the_axis_and_duplicates_are_kept_once() {
     let mut spec = specs::with_axes([
         (Parameter::Structure, vec![specs::structure("nm14"), specs::labelled("nm14", "padded")]),
-        (Parameter::NodePadding, vec![Value::Bytes(Bytes(0)), Value::Bytes(Bytes(128))]),
+        (Parameter::NodePadding, vec![Value::Count(0), Value::Count(128)]),
     ]);
-    spec.overrides.push(("padded".to_owned(), Parameter::NodePadding, Value::Bytes(Bytes(64))));
-    assert_eq!(cells(&spec), ["nm14 0B", "nm14 128B", "padded 64B"]);
+    spec.overrides.push(("padded".to_owned(), Parameter::NodePadding, Value::Count(64)));
+    assert_eq!(cells(&spec), ["nm14 0", "nm14 128", "padded 64"]);
 }
 
 #[test]
@@ -148,10 +147,10 @@ fn inclusions_come_last_and_cross_the_other_axes() {
 #[test]
 fn inclusions_keep_what_structures_fix_unless_they_choose_it() {
     let mut spec = specs::with_axes([(Parameter::Structure, vec![specs::labelled("nm14", "padded")])]);
-    spec.overrides.push(("padded".to_owned(), Parameter::NodePadding, Value::Bytes(Bytes(64))));
+    spec.overrides.push(("padded".to_owned(), Parameter::NodePadding, Value::Count(64)));
     spec.include.push(specs::inclusion(1, [(Parameter::Threads, vec![specs::threads(2)])]));
-    spec.include.push(specs::inclusion(2, [(Parameter::NodePadding, vec![Value::Bytes(Bytes(128))])]));
-    assert_eq!(cells(&spec), ["1 64B", "2 64B", "1 128B"]);
+    spec.include.push(specs::inclusion(2, [(Parameter::NodePadding, vec![Value::Count(128)])]));
+    assert_eq!(cells(&spec), ["1 64", "2 64", "1 128"]);
 }
 
 #[test]

@@ -9,7 +9,6 @@ use rare::{
         model::{Condition, Order},
         value::{Parameter, Threads, Value},
     },
-    units::Bytes,
 };
 
 use crate::specs;
@@ -21,7 +20,12 @@ fn check(name: &str, actual: &str) {
         fs::write(&path, actual).unwrap();
     }
     let expected = fs::read_to_string(&path).unwrap_or_default();
-    assert_eq!(actual, expected, "{} differs; UPDATE_GOLDEN=1 writes it anew", path.display());
+    let differing = actual.lines().zip(expected.lines()).enumerate().find(|(_, (ours, theirs))| ours != theirs);
+    if let Some((line_idx, (ours, theirs))) = differing {
+        let place = format!("{}:{}", path.display(), line_idx + 1);
+        panic!("{place} has changed; UPDATE_GOLDEN=1 writes it anew\n  was {theirs}\n  is  {ours}");
+    }
+    assert!(actual == expected, "the length of {} has changed; UPDATE_GOLDEN=1 writes it anew", path.display());
 }
 
 fn changed(mut spec: Spec, change: impl FnOnce(&mut Spec)) -> Spec {
@@ -57,7 +61,7 @@ fn golden_specs() -> Vec<(&'static str, Spec)> {
         (
             "override",
             changed(specs::with_axes([(Parameter::Structure, padded)]), |spec| {
-                spec.overrides.push(("nm14-padded".to_owned(), Parameter::NodePadding, Value::Bytes(Bytes(64))));
+                spec.overrides.push(("nm14-padded".to_owned(), Parameter::NodePadding, Value::Count(64)));
             }),
         ),
         ("every-allocator", specs::with_axes([(Parameter::Allocator, all_of(Parameter::Allocator))])),

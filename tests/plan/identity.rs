@@ -12,7 +12,7 @@ use rare::{
         model::{Condition, Order},
         value::{Parameter, Value},
     },
-    units::{BasisPoints, Bytes, Nanos},
+    units::{BasisPoints, Nanos},
 };
 use rare_workloads::protocol::Mix;
 
@@ -60,7 +60,7 @@ fn changes(field: &str) -> Vec<fn(&mut Spec)> {
         "quick" => vec![|spec| spec.quick = true],
         "axes" => vec![|spec| _ = spec.axes[Parameter::KeyRange as usize].pop()],
         "overrides" => vec![|spec| {
-            let padding = Value::Bytes(Bytes(64));
+            let padding = Value::Count(64);
             spec.overrides.push(("nm14".to_owned(), Parameter::NodePadding, padding));
         }],
         "zip" => vec![|spec| spec.zip.push(vec![Parameter::Threads, Parameter::Pinning])],

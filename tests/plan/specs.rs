@@ -109,9 +109,9 @@ pub fn usual(parameter: Parameter) -> Value {
         Parameter::EnvironmentPadding => Value::Bytes(Bytes(0)),
         Parameter::Priority => Value::Nice(0),
         Parameter::ObjectPool => Value::Word("none"),
-        Parameter::NodePadding => Value::Bytes(Bytes(0)),
+        Parameter::NodePadding => Value::Count(0),
         Parameter::TimeCheck => Value::Word("flag"),
-        Parameter::HarnessPadding => Value::Bytes(Bytes(128)),
+        Parameter::HarnessPadding => Value::Count(128),
         Parameter::Generator => Value::Word("xoshiro256++"),
     }
 }
@@ -152,8 +152,8 @@ pub fn unusual(parameter: Parameter) -> Vec<Value> {
             [1, 3_000_000_001, u64::MAX - 1, u64::MAX].map(|it| Value::Duration(Nanos(it))).to_vec()
         }
         Parameter::EnvironmentPadding => [1, 4_096, u64::MAX].map(|it| Value::Bytes(Bytes(it))).to_vec(),
-        Parameter::NodePadding => [64, 128].map(|it| Value::Bytes(Bytes(it))).to_vec(),
-        Parameter::HarnessPadding => [0, 64].map(|it| Value::Bytes(Bytes(it))).to_vec(),
+        Parameter::NodePadding => [64, 128].map(Value::Count).to_vec(),
+        Parameter::HarnessPadding => [0, 64].map(Value::Count).to_vec(),
         Parameter::Priority => [-20, -1, 1, 19].map(Value::Nice).to_vec(),
         Parameter::HugePages => vec![Value::Word("never")],
         Parameter::Aslr => vec![Value::Word("off")],
