@@ -3,9 +3,13 @@
 //! Pure. Everything is an integer in a base unit (nanoseconds, bytes, counts, basis points), so that hashed data holds
 //! no float and `3s` equals `3000ms`.
 
+mod parse;
+
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
+
+pub use parse::{Fault, Malformed, Quantity};
 
 /// A duration in nanoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

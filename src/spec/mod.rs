@@ -3,6 +3,8 @@
 //! Pure: text in, [`Spec`] or every mistake out. Must not read files or the machine.
 
 pub mod model;
+pub(crate) mod tree;
 pub mod value;
+pub(crate) mod yaml;
 
 pub use model::Spec;

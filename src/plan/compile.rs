@@ -1,0 +1,94 @@
+//! Compiles a spec into its plan.
+
+use super::{
+    error::{PlanError, RuleFault, RuleProblem},
+    expand::{self, Expansion},
+    limits,
+    model::{Block, BlockKind, Plan},
+    shuffle,
+};
+use crate::spec::{
+    Spec,
+    model::{Claim, Order},
+    value::Threads,
+};
+
+/// The instrument that adds a block of counted trials.
+pub(super) const ACCOUNTING: &str = "accounting";
+
+/// CPUs assumed for `all` when a plan is compared with its limits: the plan must not depend on the machine. Whoever
+/// knows the machine compares [`Plan::estimate`] with the limits again.
+const ASSUMED_CPUS: u32 = 1;
+
+impl Plan {
+    /// Compiles `spec`: bounds it, expands it into cells, and orders the trials.
+    ///
+    /// # Errors
+    /// [`PlanError::OverLimit`] or [`PlanError::OverCeiling`] before anything is expanded; [`PlanError::Rules`] with
+    /// every rule and claim that speaks of no cell; [`PlanError::NoCells`] when all are excluded.
+    pub fn compile(spec: &Spec) -> Result<Self, PlanError> {
+        limits::check_crossing(spec)?;
+        let Expansion { values, cells, faults } = expand::expand(spec);
+        if cells.is_empty() {
+            return Err(PlanError::NoCells);
+        }
+        let n_account_blocks = u32::from(spec.instruments.contains(&ACCOUNTING));
+        limits::check_trials(spec, cells.len(), u64::from(spec.n_trials) + u64::from(n_account_blocks))?;
+        let mut plan = Self {
+            values,
+            cells,
+            blocks: Vec::new(),
+            order: spec.order,
+            seed: spec.seed,
+            checks: spec.checks.iter().map(|&name| name.to_owned()).collect(),
+            instruments: spec.instruments.iter().map(|&name| name.to_owned()).collect(),
+        };
+        check_rules(spec, &plan, faults)?;
+        plan.blocks = (0..spec.n_trials)
+            .map(|trial_idx| plan.block(BlockKind::Measure, trial_idx))
+            .chain((0..n_account_blocks).map(|trial_idx| plan.block(BlockKind::Account, trial_idx)))
+            .collect();
+        plan.estimate(ASSUMED_CPUS).check(&spec.limits)?;
+        Ok(plan)
+    }
+
+    /// Returns the number of cells, at least 1.
+    pub fn n_cells(&self) -> u32 {
+        u32::try_from(self.cells.len()).expect("a plan has far fewer cells")
+    }
+
+    fn block(&self, kind: BlockKind, trial_idx: u32) -> Block {
+        let order = match self.order {
+            Order::Random => shuffle::permutation(self.order_seed(kind, trial_idx), self.n_cells()),
+            Order::Listed => (0..self.n_cells()).collect(),
+        };
+        Block { kind, trial_idx, order }
+    }
+}
+
+/// Refuses rules and claims that speak of no cell. Not under the `quick` block: it may have taken away the very values
+/// that they name, and the full spec is where they are checked.
+fn check_rules(spec: &Spec, plan: &Plan, mut faults: Vec<RuleFault>) -> Result<(), PlanError> {
+    let sides = spec.claims.iter().flat_map(|claim| [(claim, &claim.faster), (claim, &claim.slower)]);
+    let vain = sides.filter(|(claim, structure)| !has_cell(plan, claim, structure));
+    faults.extend(vain.map(|(claim, structure)| RuleFault {
+        at: claim.at.clone(),
+        problem: RuleProblem::ClaimsNothing { structure: structure.clone(), claim: claim.text.clone() },
+    }));
+    if spec.quick || faults.is_empty() { Ok(()) } else { Err(PlanError::Rules(faults)) }
+}
+
+/// A claim compares two structures, so each must have a cell in its scope.
+fn has_cell(plan: &Plan, claim: &Claim, structure: &str) -> bool {
+    plan.matching(&claim.scope).into_iter().any(|cell_idx| plan.cell(cell_idx).structure().label == structure)
+}
+
+impl Threads {
+    /// Returns the thread count on a machine that allows `n_cpus` CPUs.
+    pub(super) fn on(self, n_cpus: u32) -> u32 {
+        match self {
+            Self::Count(threads) => threads,
+            Self::All => n_cpus,
+        }
+    }
+}
