@@ -7,4 +7,5 @@ pub mod diag;
 pub mod plan;
 pub mod record;
 pub mod spec;
+pub mod stats;
 pub mod units;
