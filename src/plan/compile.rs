@@ -28,7 +28,7 @@ impl Plan {
         limits::check_crossing(spec)?;
         let Expansion { values, cells, faults } = expand::expand(spec);
         if cells.is_empty() {
-            return Err(PlanError::NoCells);
+            return Err(PlanError::NoCells { rules: spec.exclude.iter().map(|rule| rule.at.clone()).collect() });
         }
         let n_account_blocks = u32::from(spec.instruments.contains(&ACCOUNTING));
         limits::check_trials(spec, cells.len(), u64::from(spec.n_trials) + u64::from(n_account_blocks))?;

@@ -45,7 +45,10 @@ pub enum PlanError {
     Rules(Vec<RuleFault>),
     /// Every cell is excluded.
     #[error("the `exclude` rules leave no cell; relax one of them")]
-    NoCells,
+    NoCells {
+        /// Where the spec writes the rules.
+        rules: Vec<Span>,
+    },
 }
 
 /// A bound that a plan must keep.
