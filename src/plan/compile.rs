@@ -89,7 +89,8 @@ fn check_rules(spec: &Spec, plan: &Plan, mut faults: Vec<RuleFault>) -> Result<(
 
 /// A claim compares two structures, so each must have a cell in its scope.
 fn has_cell(plan: &Plan, claim: &Claim, structure: &str) -> bool {
-    plan.matching(&claim.scope).into_iter().any(|cell_idx| plan.cell(cell_idx).structure().label == structure)
+    let mut cells = plan.matching(&claim.scope);
+    cells.any(|cell_idx| plan.cell(cell_idx).structure().label == structure)
 }
 
 impl Threads {
