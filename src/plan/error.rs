@@ -41,11 +41,14 @@ pub enum PlanError {
         count: u128,
     },
     /// Some rules and claims speak of no cell at all; each has its place in the spec.
-    #[error("{} of the spec match no cell", plural(.0.len(), "rule"))]
+    #[error("{}", listed(.0))]
     Rules(Vec<RuleFault>),
     /// Every cell is excluded.
     #[error("the `exclude` rules leave no cell; relax one of them")]
-    NoCells,
+    NoCells {
+        /// Where the spec writes the rules.
+        rules: Vec<Span>,
+    },
 }
 
 /// A bound that a plan must keep.
@@ -164,6 +167,6 @@ pub enum PlanReadError {
     },
 }
 
-fn plural(count: usize, noun: &str) -> String {
-    if count == 1 { format!("1 {noun}") } else { format!("{count} {noun}s") }
+fn listed(faults: &[RuleFault]) -> String {
+    faults.iter().map(RuleFault::to_string).collect::<Vec<_>>().join("; ")
 }

@@ -19,7 +19,6 @@ mod read;
 mod read_value;
 mod rules;
 mod seeds;
-pub mod shuffle;
 mod walk;
 
 pub use error::{Limit, PlanError, PlanReadError, RuleFault};

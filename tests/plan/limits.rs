@@ -80,7 +80,8 @@ fn limits_are_inclusive_and_each_is_named() {
     spec.limits.memory = estimate.memory;
     assert!(Plan::compile(&spec).is_ok());
 
-    let tighten: [(Limit, fn(&mut Spec)); 5] = [
+    type Change = fn(&mut Spec);
+    let tighten: [(Limit, Change); 5] = [
         (Limit::Cells, |spec| spec.limits.cells -= 1),
         (Limit::Trials, |spec| spec.limits.trials -= 1),
         (Limit::Time, |spec| spec.limits.time = Nanos(spec.limits.time.0 - 1)),
