@@ -8,4 +8,5 @@ pub mod host;
 pub mod plan;
 pub mod record;
 pub mod spec;
+pub mod store;
 pub mod units;
