@@ -9,4 +9,5 @@ pub mod plan;
 pub mod record;
 pub mod spec;
 pub mod stats;
+pub mod store;
 pub mod units;

@@ -62,6 +62,8 @@ pub enum FailureClass {
     OutOfMemory,
     /// It did not end in time and was killed with all it had started.
     TimedOut,
+    /// It replied, but processes that it had started outlived it.
+    LeftProcesses,
 }
 
 /// What else happened on the machine during a trial; `None` where the kernel does not tell.

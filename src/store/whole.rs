@@ -1,0 +1,148 @@
+//! Files that appear whole or not at all.
+//!
+//! A temporary file beside the target is written and made durable, then takes the target's name, then the folder is
+//! made durable. A crash leaves at most a hidden file, which [`sweep`] removes.
+
+use std::{
+    fs::{self, File, Permissions},
+    io::{self, Write},
+    os::unix::fs::PermissionsExt,
+    path::Path,
+};
+
+use super::StoreError;
+
+/// Prefix of temporary files. Hidden files are no part of a run or report.
+const TEMPORARY: &str = ".new-";
+
+/// Writes a file whole: readers see the old content or the new one, also after a crash.
+///
+/// # Errors
+/// [`StoreError::Io`] with the act that failed; the old content is then untouched.
+pub fn write(path: &Path, content: &[u8]) -> Result<(), StoreError> {
+    let folder = path.parent().expect("every file of the store lies in a folder");
+    let mut file = tempfile::Builder::new()
+        .prefix(TEMPORARY)
+        // A report is there to be read by others; tempfile alone would make it 0600.
+        .permissions(Permissions::from_mode(0o644))
+        .tempfile_in(folder)
+        .map_err(StoreError::io("create", path))?;
+    file.write_all(content).map_err(StoreError::io("write", path))?;
+    file.as_file().sync_all().map_err(StoreError::io("make durable", path))?;
+    file.persist(path).map_err(|error| StoreError::Io { act: "name", path: path.to_owned(), source: error.error })?;
+    sync_folder(folder)
+}
+
+/// Creates a folder and its missing parents, durably.
+///
+/// # Errors
+/// [`StoreError::Io`].
+pub fn create_folder(path: &Path) -> Result<(), StoreError> {
+    if path.is_dir() {
+        return Ok(());
+    }
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+    if let Some(parent) = parent {
+        create_folder(parent)?;
+    }
+    match fs::create_dir(path) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
+            return Err(StoreError::io("create", path)(error));
+        }
+        _ => {}
+    }
+    sync_folder(parent.unwrap_or(Path::new(".")))
+}
+
+/// Makes the names in a folder durable.
+pub(super) fn sync_folder(folder: &Path) -> Result<(), StoreError> {
+    File::open(folder).and_then(|folder| folder.sync_all()).map_err(StoreError::io("make durable", folder))
+}
+
+/// Reads a file.
+///
+/// # Errors
+/// [`StoreError::Malformed`] for a device, which could go on for ever; [`StoreError::Io`].
+pub fn read(path: &Path) -> Result<Vec<u8>, StoreError> {
+    let metadata = fs::metadata(path).map_err(StoreError::io("read", path))?;
+    if !metadata.is_file() {
+        return Err(StoreError::Malformed { path: path.to_owned(), why: "it is not a regular file".to_owned() });
+    }
+    fs::read(path).map_err(StoreError::io("read", path))
+}
+
+/// Removes a file if it is there.
+///
+/// # Errors
+/// [`StoreError::Io`].
+pub fn remove(path: &Path) -> Result<(), StoreError> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        result => result.map_err(StoreError::io("remove", path)),
+    }
+}
+
+/// Removes what a killed [`write()`] left in a folder. Call it only while holding the folder's lock.
+///
+/// # Errors
+/// [`StoreError::Io`].
+pub fn sweep(folder: &Path) -> Result<(), StoreError> {
+    for name in names(folder)? {
+        if name.starts_with(TEMPORARY) {
+            remove(&folder.join(name))?;
+        }
+    }
+    Ok(())
+}
+
+/// Lists the names in a folder, sorted; none if it does not exist.
+///
+/// Names that are not UTF-8 are not ours and are left out.
+///
+/// # Errors
+/// [`StoreError::Io`].
+pub fn names(folder: &Path) -> Result<Vec<String>, StoreError> {
+    let entries = match fs::read_dir(folder) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        entries => entries.map_err(StoreError::io("list", folder))?,
+    };
+    let mut names = Vec::new();
+    for entry in entries {
+        let entry = entry.map_err(StoreError::io("list", folder))?;
+        names.extend(entry.file_name().into_string());
+    }
+    names.sort();
+    Ok(names)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn replaces_content_and_leaves_nothing_else() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("report.md");
+        write(&path, b"old").unwrap();
+        write(&path, b"new").unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"new");
+        assert_eq!(names(folder.path()).unwrap(), ["report.md"]);
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o444, 0o444);
+    }
+
+    #[test]
+    fn sweeps_only_its_own_leftovers() {
+        let folder = tempfile::tempdir().unwrap();
+        for name in [".new-abc", ".lock", "trials.jsonl"] {
+            fs::write(folder.path().join(name), "").unwrap();
+        }
+        sweep(folder.path()).unwrap();
+        assert_eq!(names(folder.path()).unwrap(), [".lock", "trials.jsonl"]);
+    }
+
+    #[test]
+    fn a_missing_folder_is_named() {
+        let error = write(Path::new("/nonexistent/folder/report.md"), b"").unwrap_err();
+        assert_eq!(error.to_string(), "cannot create `/nonexistent/folder/report.md`");
+    }
+}
