@@ -6,6 +6,8 @@
 pub mod diag;
 pub mod plan;
 pub mod record;
+pub mod report;
 pub mod spec;
 pub mod stats;
 pub mod units;
+pub mod verdict;
