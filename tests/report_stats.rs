@@ -1,5 +1,7 @@
 //! The statistics against reference values computed once with scipy and, for the bootstrap, by listing all resamples.
 
+#![allow(clippy::unwrap_used, reason = "a test that meets the unexpected must stop")]
+
 use rare::stats::{bootstrap, compare, describe, mann_whitney};
 use serde_json::Value;
 

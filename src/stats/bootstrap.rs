@@ -10,6 +10,9 @@
 /// median with a probability of 2 / 2^5 = 6.25 % (Hoefler and Belli, SC'15, rule 6).
 pub const MIN_N: usize = 6;
 
+/// Largest sample with an interval: the binomial coefficients of larger ones leave the range of a double.
+pub const MAX_N: usize = 1000;
+
 /// Share of the distribution outside an interval, half on each side: 95 % intervals.
 const TAIL: f64 = 0.025;
 
@@ -29,18 +32,18 @@ struct Atom {
     weight: f64,
 }
 
-/// Returns the percentile interval of the median of ascending `sorted`; `None` below [`MIN_N`] values.
+/// Returns the percentile interval of the median of ascending `sorted`; `None` outside of [`MIN_N`] to [`MAX_N`] values.
 pub fn median_interval(sorted: &[f64]) -> Option<Interval> {
-    (sorted.len() >= MIN_N).then(|| {
+    (MIN_N..=MAX_N).contains(&sorted.len()).then(|| {
         let atoms = median_atoms(sorted);
         Interval { low: quantile(atoms.iter().copied(), TAIL), high: quantile(atoms.iter().rev().copied(), TAIL) }
     })
 }
 
-/// Returns the percentile interval of `median(left) / median(right)`, both ascending and positive; `None` if either has
-/// fewer than [`MIN_N`] values or a value that is not positive.
+/// Returns the percentile interval of `median(left) / median(right)`, both ascending and positive; `None` if either
+/// is outside of [`MIN_N`] to [`MAX_N`] values or has one that is not positive.
 pub fn ratio_interval(left: &[f64], right: &[f64]) -> Option<Interval> {
-    let usable = |sorted: &[f64]| sorted.len() >= MIN_N && sorted[0] > 0.0;
+    let usable = |sorted: &[f64]| (MIN_N..=MAX_N).contains(&sorted.len()) && sorted[0] > 0.0;
     if !usable(left) || !usable(right) {
         return None;
     }
@@ -110,8 +113,7 @@ fn at_least(n: usize, m: usize, p: f64) -> f64 {
     sum.min(1.0)
 }
 
-/// Number of ways to choose `k` of `n`; a float, since it only weighs. Overflows to infinity above n = 1029, beyond any
-/// number of trials a plan allows to be practical.
+/// Number of ways to choose `k` of `n`; a float, since it only weighs.
 fn binomial(n: usize, k: usize) -> f64 {
     (1..=k).fold(1.0, |product, i| product * (n - k + i) as f64 / i as f64)
 }

@@ -1,0 +1,19 @@
+//! The report: Markdown, HTML, figures and CSV, a pure function of the evidence.
+//!
+//! Must not read the clock, the machine or files other than a folder of templates that the caller names: the same
+//! evidence gives the same bytes everywhere. A section is one file and one line in [`sections::ALL`]; it yields blocks,
+//! and each kind of block has one template a format.
+
+mod answer;
+mod block;
+mod csv;
+mod embed;
+mod number;
+mod plot;
+mod prose;
+mod render;
+mod sections;
+mod text;
+
+pub use embed::{embedded_plan, embedded_spec};
+pub use render::{Rendered, ReportError, render};

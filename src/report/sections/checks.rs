@@ -1,0 +1,82 @@
+//! Section `checks`: each sanity check with its rule, its verdict and the trials it rests on, and those that did not run.
+
+use super::{Context, Section, tone};
+use crate::{
+    report::{
+        block::{Block, Cell, Definition, Table, Tone},
+        number::counted,
+    },
+    verdict::{Verdict, checks},
+};
+
+pub(super) const SECTION: Section = Section { id: "checks", title: "Sanity checks", build };
+
+/// Trials that a verdict lists; the others are in the table of proofs.
+const MAX_ROWS: usize = 40;
+
+fn build(context: &Context) -> Vec<Block> {
+    let mut table = Table::new("", &[("Check", None), ("Verdict", None), ("Finding", None)]);
+    for verdict in &context.verdicts {
+        table.row(vec![
+            Cell::new(verdict.info.title).note(verdict.info.name),
+            Cell::new(verdict.grade.name()).tone(tone(verdict.grade)).strong(),
+            Cell::new(&verdict.summary),
+        ]);
+    }
+    for (name, question) in not_run(context) {
+        table.row(vec![Cell::new(name), Cell::new("not run").tone(Tone::Unknown), Cell::new(question)]);
+    }
+    let mut blocks = vec![Block::Table(table)];
+    for verdict in context.verdicts.iter().filter(|verdict| !verdict.rows.is_empty()) {
+        blocks.push(Block::Details {
+            summary: format!("{}: {}", verdict.info.title, counted(verdict.rows.len(), "finding")),
+            tone: tone(verdict.grade),
+            blocks: vec![Block::Table(rows(context, verdict))],
+        });
+    }
+    let rules = context.verdicts.iter().map(rule).collect();
+    blocks.push(Block::details("The rule of each check", vec![Block::Definitions { entries: rules }]));
+    blocks
+}
+
+/// Names of checks that did not run, with what they would have asked or why they are not known.
+pub(super) fn not_run(context: &Context) -> Vec<(String, String)> {
+    let asked = &context.evidence.plan.checks;
+    let mut names: Vec<(String, String)> = checks::PLANNED
+        .iter()
+        .map(|&(name, question)| (name.to_owned(), format!("{question} This version cannot tell.")))
+        .collect();
+    let known = |name: &str| {
+        checks::ALL.iter().any(|check| check.info().name == name)
+            || checks::PLANNED.iter().any(|&(planned, _)| planned == name)
+    };
+    let unknown = asked.iter().filter(|name| !known(name));
+    names.extend(unknown.map(|name| (name.clone(), "The plan asks for it; this version does not know it.".to_owned())));
+    names
+}
+
+fn rows(context: &Context, verdict: &Verdict) -> Table {
+    let mut table = Table::new("", &[("Trial", None), ("Cell", None), ("Verdict", None), ("Finding", None)]);
+    for row in verdict.rows.iter().take(MAX_ROWS) {
+        let known = (row.trial.cell as usize) < context.evidence.plan.cells.len();
+        let cell = if known { context.evidence.cell_label(row.trial.cell) } else { "not in the plan".to_owned() };
+        table.row(vec![
+            Cell::code(row.trial.to_string()).note(format!("record {}", row.record_idx)),
+            Cell::new(cell),
+            Cell::new(row.grade.name()).tone(tone(row.grade)),
+            Cell::new(&row.finding),
+        ]);
+    }
+    let n_more = verdict.rows.len().saturating_sub(MAX_ROWS);
+    if n_more > 0 { table.noted(format!("{} more.", counted(n_more, "finding"))) } else { table }
+}
+
+fn rule(verdict: &Verdict) -> Definition {
+    let info = verdict.info;
+    Definition {
+        term: info.title.to_owned(),
+        text: format!("Rule: {}. Threshold: {}.", info.rule, info.threshold),
+        note: format!("Why: {}. Source: {}. If it fires: {}.", info.reason, info.source, info.remedy),
+        code: false,
+    }
+}

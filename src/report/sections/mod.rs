@@ -1,0 +1,97 @@
+//! The sections of a report, in order: each is one file and one line in [`ALL`].
+
+use super::{
+    answer::{self, Lead},
+    block::{Block, Tone},
+    number::Mops,
+};
+use crate::verdict::{self, ClaimDecision, Evidence, Grade, Verdict};
+
+mod banner;
+mod checks;
+mod dependence;
+mod environment;
+mod failures;
+mod limits;
+mod memory;
+mod parameters;
+mod proofs;
+mod question;
+mod rerun;
+mod results;
+mod trials;
+
+/// Every section, in the order of the report.
+static ALL: &[&Section] = &[
+    &banner::SECTION,
+    &question::SECTION,
+    &results::SECTION,
+    &dependence::SECTION,
+    &checks::SECTION,
+    &memory::SECTION,
+    &proofs::SECTION,
+    &failures::SECTION,
+    &parameters::SECTION,
+    &environment::SECTION,
+    &trials::SECTION,
+    &limits::SECTION,
+    &rerun::SECTION,
+];
+
+/// A section of the report.
+pub(crate) struct Section {
+    /// Anchor in a page.
+    id: &'static str,
+    /// Heading.
+    title: &'static str,
+    /// Yields its blocks.
+    build: fn(&Context) -> Vec<Block>,
+}
+
+/// A section with its blocks.
+pub(crate) struct Built {
+    pub id: &'static str,
+    pub title: &'static str,
+    pub blocks: Vec<Block>,
+}
+
+/// What sections are made from: the evidence, and what was concluded from it once for all of them.
+struct Context<'a> {
+    evidence: &'a Evidence<'a>,
+    verdicts: Vec<Verdict>,
+    claims: Vec<ClaimDecision<'a>>,
+    leads: Vec<Lead>,
+    /// How every throughput of the report is written.
+    mops: Mops,
+}
+
+/// Builds every section.
+pub(crate) fn build(evidence: &Evidence) -> Vec<Built> {
+    let medians = evidence.summary.cells.iter().filter_map(|cell| Some(cell.description.as_ref()?.median));
+    let context = Context {
+        evidence,
+        verdicts: verdict::judge(evidence),
+        claims: verdict::claims::decide(evidence),
+        leads: answer::leads(evidence),
+        mops: Mops::for_column(medians),
+    };
+    let built = |section: &&Section| Built { id: section.id, title: section.title, blocks: (section.build)(&context) };
+    ALL.iter().map(built).collect()
+}
+
+impl Context<'_> {
+    /// Returns the verdict of a check.
+    fn grade(&self, check: &str) -> Option<Grade> {
+        self.verdicts.iter().find(|verdict| verdict.info.name == check).map(|verdict| verdict.grade)
+    }
+}
+
+/// Returns the tone of a grade.
+fn tone(grade: Grade) -> Tone {
+    match grade {
+        Grade::Pass => Tone::Good,
+        Grade::Unknown => Tone::Unknown,
+        Grade::Warn => Tone::Warn,
+        Grade::Fail => Tone::Bad,
+    }
+}

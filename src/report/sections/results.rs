@@ -1,0 +1,227 @@
+//! Section `results`: the figures with every trial, the table of all cells, and all comparisons.
+
+use super::{Context, Section};
+use crate::{
+    report::{
+        block::{Block, Cell, Figure, Table, Tone},
+        number::{self, NONE, counted},
+        plot::{Drawing, Panel, Row, draw},
+    },
+    spec::value::Parameter,
+    stats::{Answer, CellSummary, Comparison, Description, Interval, validity},
+};
+
+pub(super) const SECTION: Section = Section { id: "results", title: "Results", build };
+
+/// Panels of one figure: what fits a page.
+const MAX_PANELS: usize = 8;
+
+/// Figures of a report; a reader of more looks for a configuration, and finds it in the table.
+const MAX_FIGURES: usize = 6;
+
+/// Panels share an axis unless the smallest would shrink below this share of it.
+const MIN_SHARED: f64 = 0.25;
+
+fn build(context: &Context) -> Vec<Block> {
+    let mut blocks = figures(context);
+    blocks.push(Block::Table(cells(context)));
+    let comparisons = &context.evidence.summary.comparisons;
+    if comparisons.is_empty() {
+        blocks.push(Block::paragraph("No two cells differ in their structure only: nothing is compared."));
+    } else {
+        let table = Block::Table(self::comparisons(context, comparisons));
+        blocks.push(Block::details(format!("All {}", counted(comparisons.len(), "comparison")), vec![table]));
+    }
+    blocks
+}
+
+fn figures(context: &Context) -> Vec<Block> {
+    let groups: Vec<&Vec<u32>> = context.evidence.summary.groups.iter().collect();
+    let panels: Vec<Panel> =
+        groups.iter().map(|group| panel(context, group)).filter(|panel| !panel.rows.is_empty()).collect();
+    let n_left_out = panels.len().saturating_sub(MAX_PANELS * MAX_FIGURES);
+    let chunks = panels.chunks(MAX_PANELS).take(MAX_FIGURES).enumerate();
+    let mut blocks: Vec<Block> = chunks.map(|(idx, panels)| figure(context, panels.to_vec(), idx)).collect();
+    if n_left_out > 0 {
+        blocks.push(Block::paragraph(format!(
+            "{} are left out of the figures for want of space; all are in the table and in data.csv.",
+            counted(n_left_out, "configuration")
+        )));
+    }
+    blocks
+}
+
+fn figure(context: &Context, mut panels: Vec<Panel>, figure_idx: usize) -> Block {
+    let largest = panels.iter().map(|panel| panel.max).fold(0.0, f64::max);
+    let smallest = panels.iter().map(|panel| panel.max).fold(f64::INFINITY, f64::min);
+    let shared = smallest >= MIN_SHARED * largest;
+    if shared {
+        panels.iter_mut().for_each(|panel| panel.max = largest);
+    }
+    let axes = match (panels.len(), shared) {
+        (1, _) => "The axis starts at zero.",
+        (_, true) => "All axes start at zero and are the same.",
+        (_, false) => "All axes start at zero; they differ between panels.",
+    };
+    let quick = if context.evidence.quick { " Quick run: do not publish." } else { "" };
+    let title = "Throughput by structure".to_owned();
+    let caption = format!(
+        "Each mark is one trial; the upright bar is the median, the line its 95 % interval where there are more than \
+         five trials. {axes} Higher is better.{quick}"
+    );
+    let Drawing { inline, standalone } = draw(&panels, &title);
+    Block::Figure(Figure { file: format!("throughput-{}.svg", figure_idx + 1), title, caption, inline, standalone })
+}
+
+fn panel(context: &Context, group: &[u32]) -> Panel {
+    let evidence = context.evidence;
+    let structures = &evidence.plan.values[Parameter::Structure as usize];
+    let competing =
+        group.iter().copied().filter(|&cell| !validity::stores_nothing(&evidence.plan.cell(cell).structure().name));
+    let rows: Vec<Row> = competing
+        .map(|cell| {
+            let summary = evidence.summary.cell(cell);
+            let described = summary.description.as_ref();
+            let value = evidence.plan.cell(cell).value(Parameter::Structure);
+            Row {
+                label: crate::report::text::visible(&value.to_string()),
+                series_idx: structures.iter().position(|known| known == value).unwrap_or(0),
+                values: summary.values.iter().map(|value| value / 1e6).collect(),
+                median: described.map(|described| (described.median / 1e6, context.mops.text(described.median))),
+                interval: described.and_then(|described| described.interval).map(mega),
+            }
+        })
+        .collect();
+    let max = rows.iter().flat_map(|row| row.values.iter().copied()).fold(0.0, f64::max);
+    let title = group.first().map_or(String::new(), |&cell| evidence.configuration_label(cell));
+    Panel { title: crate::report::text::visible(&title), rows, max }
+}
+
+fn mega(interval: Interval) -> Interval {
+    Interval { low: interval.low / 1e6, high: interval.high / 1e6 }
+}
+
+fn cells(context: &Context) -> Table {
+    let evidence = context.evidence;
+    let varied: Vec<Parameter> =
+        evidence.plan.varied().into_iter().filter(|&parameter| parameter != Parameter::Structure).collect();
+    let titles: Vec<String> = varied.iter().map(|&parameter| crate::verdict::evidence::title(parameter)).collect();
+    let mut columns: Vec<(&str, Option<&'static str>)> = titles.iter().map(|title| (title.as_str(), None)).collect();
+    columns.extend([
+        ("structure", None),
+        ("median", Some("Mops/s")),
+        ("95 % interval", Some("Mops/s")),
+        ("n", Some("")),
+        ("CV", Some("")),
+        ("every trial", Some("Mops/s")),
+    ]);
+    let mut table = Table::new("Throughput of every cell", &columns);
+    for (group, lead) in evidence.summary.groups.iter().zip(&context.leads) {
+        for &cell in group {
+            let mut row: Vec<Cell> = varied
+                .iter()
+                .map(|&parameter| Cell::new(evidence.value_text(evidence.plan.cell(cell).value(parameter))))
+                .collect();
+            row.extend(cell_numbers(context, evidence.summary.cell(cell), &lead.leaders));
+            table.row(row);
+        }
+    }
+    table.noted(
+        "Throughput is the sum over the threads of operations over that thread's own measured time. The interval is the \
+         exact percentile bootstrap of the median; at five trials or fewer there is none that reaches 95 %, so every \
+         trial is shown. Bold: the fastest of its configuration and what is not distinguishable from it. Outliers are \
+         counted and kept.",
+    )
+}
+
+fn cell_numbers(context: &Context, summary: &CellSummary, leaders: &[u32]) -> Vec<Cell> {
+    let structure = context.evidence.plan.cell(summary.cell).structure();
+    let bound = if validity::stores_nothing(&structure.name) { "bound of the harness" } else { "" };
+    let mut label = Cell::new(&structure.label).note(bound);
+    label.strong = leaders.contains(&summary.cell);
+    let lost = summary.n_failed + summary.n_excluded;
+    let n = Cell::new(summary.values.len().to_string());
+    let n = if summary.values.len() < summary.n_planned {
+        n.note(format!("of {}, {lost} failed or excluded", summary.n_planned)).tone(Tone::Bad)
+    } else {
+        n
+    };
+    let Some(described) = &summary.description else {
+        let none = || Cell::new(NONE);
+        return vec![label, none().tone(Tone::Bad), none(), n, none(), Cell::new("no trial counts").tone(Tone::Bad)];
+    };
+    let mut median = Cell::new(context.mops.text(described.median));
+    median.strong = label.strong;
+    let interval = described.interval.map_or("none: n ≤ 5".to_owned(), |interval| context.mops.interval(interval));
+    let cv = described.cv.map_or(Cell::new(NONE), |cv| {
+        let cell = Cell::new(number::percent(cv));
+        if cv > 0.05 { cell.tone(Tone::Warn) } else { cell }
+    });
+    vec![label, median, Cell::new(interval), n, cv, raw(context, summary, described)]
+}
+
+/// Every value in trial order, with the number of outliers.
+fn raw(context: &Context, summary: &CellSummary, described: &Description) -> Cell {
+    const MAX_SHOWN: usize = 12;
+    let shown: Vec<String> = summary.values.iter().take(MAX_SHOWN).map(|&value| context.mops.text(value)).collect();
+    let rest = summary.values.len().saturating_sub(MAX_SHOWN);
+    let rest = if rest > 0 { format!(" and {rest} more below") } else { String::new() };
+    let outliers: Vec<String> = [("modified z", described.outliers_modified_z), ("Tukey", described.outliers_tukey)]
+        .into_iter()
+        .filter_map(|(method, count)| count.filter(|&count| count > 0).map(|count| format!("{count} by {method}")))
+        .collect();
+    let note = if outliers.is_empty() { String::new() } else { format!("outliers: {}", outliers.join(", ")) };
+    Cell::new(format!("{}{rest}", shown.join(" "))).note(note)
+}
+
+fn comparisons(context: &Context, comparisons: &[Comparison]) -> Table {
+    let evidence = context.evidence;
+    let columns = [
+        ("configuration", None),
+        ("structure", None),
+        ("is", None),
+        ("than", None),
+        ("medians", Some("Mops/s")),
+        ("ratio", Some("")),
+        ("95 % interval", Some("")),
+        ("shift", Some("Mops/s")),
+        ("Cliff's delta", Some("")),
+        ("p", Some("")),
+        ("p corrected", Some("")),
+    ];
+    let mut table = Table::new("Comparisons within each configuration", &columns);
+    for comparison in comparisons {
+        let label = |cell: u32| Cell::new(&evidence.plan.cell(cell).structure().label);
+        let median = |cell: u32| {
+            let description = evidence.summary.cell(cell).description.as_ref();
+            description.map_or(NONE.to_owned(), |described| context.mops.text(described.median))
+        };
+        let (word, strong) = match comparison.answer {
+            Answer::Faster => ("faster", true),
+            Answer::Slower => ("slower", true),
+            Answer::NotDistinguishable => ("not distinguishable", false),
+        };
+        let mut answer = Cell::new(word);
+        answer.strong = strong;
+        let p = if comparison.exact { "" } else { "normal approximation" };
+        table.row(vec![
+            Cell::new(evidence.configuration_label(comparison.left)),
+            label(comparison.left),
+            answer,
+            label(comparison.right),
+            Cell::new(format!("{} / {}", median(comparison.left), median(comparison.right))),
+            Cell::new(comparison.ratio.map_or(NONE.to_owned(), number::ratio)),
+            Cell::new(comparison.interval.map_or(NONE.to_owned(), number::ratio_interval)),
+            Cell::new(context.mops.text(comparison.shift)),
+            Cell::new(number::fixed(comparison.delta, 2)),
+            Cell::new(number::p_value(comparison.p)).note(p),
+            Cell::new(number::p_value(comparison.p_holm)),
+        ]);
+    }
+    table.noted(format!(
+        "Ratio of medians with its bootstrap interval; Hodges-Lehmann shift; two-sided Mann-Whitney test, corrected by \
+         Holm over all {} of this report. Below 0.05 corrected, the answer is faster or slower; otherwise it is not \
+         distinguishable, which is not the same as equal.",
+        counted(comparisons.len(), "comparison")
+    ))
+}

@@ -1,0 +1,180 @@
+//! The sanity checks: each is one file and one line in [`ALL`].
+//!
+//! A check states its rule in numbers, where the rule comes from and what to do when it fires; its verdict names the
+//! trials it rests on. Missing data is `unknown` with what is missing, never a pass.
+
+use super::evidence::{Evidence, Replied};
+use crate::{
+    plan::TrialId,
+    stats::{Fault, Law},
+};
+
+mod allocator;
+mod checksum;
+mod duration;
+mod fairness;
+mod identity;
+mod pinning;
+mod prefill;
+
+/// Every check that is built, in the order in which reports list them.
+pub static ALL: &[&dyn Check] = &[
+    &checksum::Checksum,
+    &prefill::Prefill,
+    &pinning::Pinning,
+    &duration::Duration,
+    &allocator::Allocator,
+    &fairness::Fairness,
+    &identity::Identity,
+];
+
+/// Checks that are known and not built yet, with what they would ask: a report lists them as not run, since a reader
+/// must not take silence for a pass.
+pub static PLANNED: &[(&str, &str)] = &[
+    ("empty", "Are operations on empty structures equally fast, whatever the structure?"),
+    ("read-only", "Does a read-only mix scale with the threads?"),
+    ("layout", "Does the memory layout decide the ranking?"),
+    ("trial-length", "Do trials of 3 s and of 60 s agree?"),
+    ("key-range", "Does the answer survive from 10² to 10⁷ keys?"),
+    ("leaks", "Is memory lost, by memcheck's account?"),
+    ("contention", "Do a few keys under all threads end, and end correctly?"),
+    ("reclamation", "What does reclamation cost, and is what is unreclaimed bounded?"),
+    ("variance", "Does each cell vary by less than 5 %, around one mode?"),
+    ("harness-overhead", "Is the harness cheap beside the fastest structure?"),
+    ("generator", "Are keys and operations as random as they are said to be?"),
+    ("interference", "Did anything else run on the machine?"),
+    ("false-sharing", "Do threads write to shared lines needlessly?"),
+    ("apples", "Does what is compared differ only in what is compared?"),
+    ("aa", "Is a structure not distinguishable from itself?"),
+];
+
+/// A sanity check.
+pub trait Check: Sync {
+    /// Returns what the check states of itself.
+    fn info(&self) -> &'static Info;
+
+    /// Judges a run.
+    fn judge(&self, evidence: &Evidence) -> Verdict;
+}
+
+/// What a check states of itself. Reports print every field.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Info {
+    /// Name in specs.
+    pub name: &'static str,
+    /// Short title.
+    pub title: &'static str,
+    /// What must hold.
+    pub rule: &'static str,
+    /// The bounds of the rule, with their units.
+    pub threshold: &'static str,
+    /// Where the rule comes from.
+    pub source: &'static str,
+    /// Why a report without it may mislead.
+    pub reason: &'static str,
+    /// What to do when it fires.
+    pub remedy: &'static str,
+}
+
+/// How a check ended, from good to bad.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Grade {
+    /// The rule holds in every trial.
+    Pass,
+    /// What is needed to judge is missing.
+    Unknown,
+    /// The rule holds, with something a reader should know.
+    Warn,
+    /// The rule is broken.
+    Fail,
+}
+
+impl Grade {
+    /// Returns the word of reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Pass => "pass",
+            Self::Unknown => "unknown",
+            Self::Warn => "warn",
+            Self::Fail => "fail",
+        }
+    }
+}
+
+/// What a check found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Verdict {
+    /// Which check.
+    pub info: &'static Info,
+    /// How it ended.
+    pub grade: Grade,
+    /// What was found, in one sentence; for `unknown`, what is missing.
+    pub summary: String,
+    /// The trials for which the rule does not simply hold, in the order of the records.
+    pub rows: Vec<Row>,
+}
+
+/// One trial that a verdict rests on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Row {
+    /// Index of the record.
+    pub record_idx: usize,
+    /// The trial.
+    pub trial: TrialId,
+    /// What was found there.
+    pub finding: String,
+    /// How bad it is.
+    pub grade: Grade,
+}
+
+/// Runs every check that is built, whether or not the spec asks for it: they read what is recorded anyway.
+pub fn judge(evidence: &Evidence) -> Vec<Verdict> {
+    ALL.iter().map(|check| check.judge(evidence)).collect()
+}
+
+impl Verdict {
+    /// Judges each trial with a reply by `findings`, which returns what does not simply hold; `held` says what holds
+    /// of so many trials when nothing was found.
+    fn over_trials(
+        info: &'static Info,
+        evidence: &Evidence,
+        findings: impl Fn(&Replied) -> Vec<(Grade, String)>,
+        held: impl FnOnce(usize) -> String,
+    ) -> Self {
+        let (mut rows, mut n_judged) = (Vec::new(), 0);
+        for replied in evidence.replied() {
+            n_judged += 1;
+            rows.extend(findings(&replied).into_iter().map(|(grade, finding)| Row {
+                record_idx: replied.record_idx,
+                trial: replied.trial.trial,
+                finding,
+                grade,
+            }));
+        }
+        if n_judged == 0 {
+            return Self { info, grade: Grade::Unknown, summary: "no trial has a reply".to_owned(), rows };
+        }
+        let grade = rows.iter().map(|row| row.grade).max().unwrap_or(Grade::Pass);
+        let summary = if rows.is_empty() {
+            held(n_judged)
+        } else {
+            let mut trials: Vec<TrialId> = rows.iter().map(|row| row.trial).collect();
+            trials.dedup();
+            format!("{} of {} trials: {}", trials.len(), n_judged, worst(&rows).finding)
+        };
+        Self { info, grade, summary, rows }
+    }
+}
+
+/// The first of the worst rows.
+fn worst(rows: &[Row]) -> &Row {
+    let worst = rows.iter().map(|row| row.grade).max();
+    rows.iter().find(|row| Some(row.grade) == worst).expect("only called with rows")
+}
+
+/// The faults of one law as failures.
+fn failures(evidence: &Evidence, replied: &Replied, law: Law) -> Vec<(Grade, String)> {
+    let of_law = |fault: &&Fault| fault.law == law;
+    let faults = &evidence.summary.trials[replied.record_idx].faults;
+    faults.iter().filter(of_law).map(|fault| (Grade::Fail, fault.detail.clone())).collect()
+}

@@ -1,0 +1,99 @@
+//! Everything that checks, claims and report sections may look at: read-only, all of it data.
+
+use rare_workloads::protocol::Reply;
+
+use crate::{
+    plan::{Plan, PlanHash},
+    record::{Environment, Outcome, Trial},
+    spec::{
+        Spec,
+        value::{Parameter, Value},
+    },
+    stats::{Standing, Summary},
+};
+
+/// One run of one plan with what was made of it.
+#[derive(Clone, Copy, Debug)]
+pub struct Evidence<'a> {
+    /// File-safe name of the experiment.
+    pub name: &'a str,
+    /// Name of the run: its folder under `runs/`.
+    pub run_name: &'a str,
+    /// Whether the plan came from the spec's `quick` block: a try-out, marked everywhere.
+    pub quick: bool,
+    /// The spec as written; `None` after a rerun from a bare plan.
+    pub spec_text: Option<&'a str>,
+    /// The compiled spec: question, claims and names, which are not in the plan.
+    pub spec: Option<&'a Spec>,
+    /// What was to be executed.
+    pub plan: &'a Plan,
+    /// The plan's canonical bytes: the ones that `hash` is of.
+    pub plan_bytes: &'a [u8],
+    /// SHA-256 of `plan_bytes`.
+    pub hash: PlanHash,
+    /// Every record of the run, in the order of the journal.
+    pub trials: &'a [Trial],
+    /// The machine and the build.
+    pub environment: &'a Environment,
+    /// The records summarised; `summary.trials` is parallel to `trials`.
+    pub summary: &'a Summary,
+    /// Size of the journal on disk in bytes, if known.
+    pub record_bytes: Option<u64>,
+}
+
+/// A record that has a reply and stands for its trial.
+#[derive(Clone, Copy, Debug)]
+pub struct Replied<'a> {
+    /// Index of the record.
+    pub record_idx: usize,
+    /// The record.
+    pub trial: &'a Trial,
+    /// Its reply.
+    pub reply: &'a Reply,
+}
+
+impl<'a> Evidence<'a> {
+    /// Iterates over the planned trials that have a reply, at their last attempt, in the order of the records.
+    pub fn replied(&self) -> impl Iterator<Item = Replied<'a>> + use<'a> {
+        let summaries = &self.summary.trials;
+        self.trials.iter().zip(summaries).enumerate().filter_map(|(record_idx, (trial, summary))| {
+            let stands = !matches!(summary.standing, Standing::Superseded | Standing::Foreign);
+            match &trial.outcome {
+                Outcome::Replied(reply) if stands => Some(Replied { record_idx, trial, reply }),
+                _ => None,
+            }
+        })
+    }
+
+    /// Returns a value as a reader knows it: under the name that the spec gives it, if it gives one.
+    pub fn value_text(&self, value: &Value) -> String {
+        let named = match (value, self.spec) {
+            (Value::Mix(mix), Some(spec)) => spec.mix_names.iter().find(|(named, _)| named == mix),
+            _ => None,
+        };
+        named.map_or_else(|| value.to_string(), |(_, name)| name.clone())
+    }
+
+    /// Returns what tells a cell from the others of its plan: structure, then every varied parameter.
+    pub fn cell_label(&self, cell: u32) -> String {
+        let structure = self.plan.cell(cell).structure().label.clone();
+        match self.configuration_label(cell) {
+            configuration if configuration.is_empty() => structure,
+            configuration => format!("{structure}, {configuration}"),
+        }
+    }
+
+    /// Returns the varied parameters of a cell but for its structure, such as `threads 2, key range 100k`; empty if
+    /// there are none.
+    pub fn configuration_label(&self, cell: u32) -> String {
+        let cell = self.plan.cell(cell);
+        let part = |parameter| format!("{} {}", title(parameter), self.value_text(cell.value(parameter)));
+        let varied = self.plan.varied().into_iter().filter(|&parameter| parameter != Parameter::Structure);
+        varied.map(part).collect::<Vec<String>>().join(", ")
+    }
+}
+
+/// Returns the name of a parameter in running text: `key_range` is `key range`.
+pub fn title(parameter: Parameter) -> String {
+    parameter.name().replace('_', " ")
+}

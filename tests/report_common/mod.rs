@@ -1,0 +1,526 @@
+//! A run that never happened, plausible in every number, for tests of checks and reports.
+
+#![allow(dead_code, reason = "each test binary uses a part")]
+#![allow(clippy::unwrap_used, reason = "a test that meets the unexpected must stop")]
+
+use std::collections::BTreeMap;
+
+use rare::{
+    plan::{Block, BlockKind, Plan, PlanHash, TrialId},
+    record::{Entry, Environment, Interference, Outcome, Reading, Snapshot, Trial, environment::Stability},
+    spec::{
+        Spec,
+        model::{Claim, Limits, Order, Rule},
+        value::{Allocator, Parameter, Pinning, Prefill, StructureUse, Threads, Value},
+    },
+    stats::{Summary, summarise},
+    units::{BasisPoints, Bytes, Nanos},
+    verdict::Evidence,
+};
+use rare_workloads::protocol::{self, *};
+
+/// Everything a run leaves behind.
+pub struct Case {
+    pub spec: Spec,
+    pub spec_text: String,
+    pub plan: Plan,
+    pub plan_bytes: Vec<u8>,
+    pub trials: Vec<Trial>,
+    pub environment: Environment,
+    pub quick: bool,
+}
+
+/// What the made-up plan crosses.
+pub struct Shape<'a> {
+    pub structures: &'a [&'a str],
+    pub threads: &'a [u32],
+    pub key_ranges: &'a [u64],
+    pub allocators: &'a [&'static str],
+    pub n_trials: u32,
+}
+
+/// Four structures, two thread counts, two key ranges, seven trials.
+pub const USUAL: Shape = Shape {
+    structures: &["nm14", "harris01", "crossbeam-skiplist", "rwlock-btree"],
+    threads: &[1, 2],
+    key_ranges: &[100, 100_000],
+    allocators: &["jemalloc"],
+    n_trials: 7,
+};
+
+/// Two structures in one configuration.
+pub const SMALL: Shape = Shape {
+    structures: &["nm14", "mutex-btree"],
+    threads: &[2],
+    key_ranges: &[1000],
+    allocators: &["system"],
+    n_trials: 7,
+};
+
+impl Case {
+    pub fn new(shape: &Shape) -> Self {
+        let axes = axes(shape);
+        let plan = plan(&axes, shape.n_trials);
+        let trials = trials(&plan);
+        let spec = spec(axes, shape);
+        Self {
+            spec,
+            spec_text: "rare: 1\nname: bst\n# why: </script><script>alert(1)</script>\nfamily: set\n".to_owned(),
+            plan,
+            plan_bytes: br#"{"format":1,"note":"<b>&\\u003c</script>"}"#.to_vec(),
+            trials,
+            environment: environment(),
+            quick: false,
+        }
+    }
+
+    pub fn summary(&self) -> Summary {
+        summarise(&self.plan, &self.trials)
+    }
+
+    pub fn evidence<'a>(&'a self, summary: &'a Summary) -> Evidence<'a> {
+        Evidence {
+            name: &self.spec.name,
+            run_name: "20261201T101500Z-lab7",
+            quick: self.quick,
+            spec_text: Some(&self.spec_text),
+            spec: Some(&self.spec),
+            plan: &self.plan,
+            plan_bytes: &self.plan_bytes,
+            hash: PlanHash([0xa7; 32]),
+            trials: &self.trials,
+            environment: &self.environment,
+            summary,
+            record_bytes: Some(184_320),
+        }
+    }
+
+    /// The reply of the first trial of that kind, to be spoilt.
+    pub fn reply(&mut self, kind: BlockKind) -> &mut Reply {
+        let trial = self.trials.iter_mut().find(|trial| trial.trial.kind == kind && trial.request.cpus.len() > 1);
+        match &mut trial.unwrap().outcome {
+            Outcome::Replied(reply) => reply,
+            Outcome::Failed { .. } => unreachable!("made-up trials reply"),
+        }
+    }
+
+    /// Adds `faster > slower`.
+    pub fn claim(
+        &mut self,
+        faster: &str,
+        slower: &str,
+        by: u32,
+        scope: Vec<(Parameter, Vec<rare::spec::model::Condition>)>,
+    ) {
+        let margin = if by > 0 { format!(" by {}", BasisPoints(by)) } else { String::new() };
+        self.spec.claims.push(Claim {
+            at: 0..0,
+            text: format!("{faster} > {slower}{margin}"),
+            faster: faster.to_owned(),
+            slower: slower.to_owned(),
+            by: BasisPoints(by),
+            scope: Rule { at: 0..0, conditions: scope },
+        });
+    }
+}
+
+fn axes(shape: &Shape) -> [Vec<Value>; Parameter::COUNT] {
+    let structure = |name: &&str| {
+        Value::Structure(StructureUse {
+            name: (*name).to_owned(),
+            label: (*name).to_owned(),
+            parameters: BTreeMap::new(),
+        })
+    };
+    let mut axes: [Vec<Value>; Parameter::COUNT] = Default::default();
+    let mut set = |parameter: Parameter, values: Vec<Value>| axes[parameter as usize] = values;
+    set(Parameter::Structure, shape.structures.iter().map(structure).collect());
+    set(
+        Parameter::Allocator,
+        shape.allocators.iter().map(|&name| Value::Allocator(self::Allocator::Linked(name))).collect(),
+    );
+    set(Parameter::Reclamation, vec![Value::Reclamation(Reclamation::Epoch)]);
+    set(Parameter::Pinning, vec![Value::Pinning(Pinning::Compact)]);
+    set(Parameter::Threads, shape.threads.iter().map(|&n| Value::Threads(Threads::Count(n))).collect());
+    set(Parameter::KeyRange, shape.key_ranges.iter().map(|&keys| Value::Count(keys)).collect());
+    set(Parameter::Mix, vec![Value::Mix(Mix { insert: 5000, remove: 5000, contains: 0 })]);
+    set(Parameter::Distribution, vec![Value::Distribution(Distribution::Uniform)]);
+    set(Parameter::Prefill, vec![Value::Prefill(Prefill::Share(BasisPoints(5000)))]);
+    set(Parameter::RangeQuery, vec![Value::Word("none")]);
+    set(Parameter::TrialLength, vec![Value::Duration(Nanos(3_000_000_000))]);
+    set(Parameter::HugePages, vec![Value::Word("system")]);
+    set(Parameter::Aslr, vec![Value::Word("on")]);
+    set(Parameter::EnvironmentPadding, vec![Value::Bytes(Bytes(0))]);
+    set(Parameter::Priority, vec![Value::Nice(0)]);
+    set(Parameter::ObjectPool, vec![Value::Word("off")]);
+    set(Parameter::NodePadding, vec![Value::Bytes(Bytes(0))]);
+    set(Parameter::TimeCheck, vec![Value::Word("flag")]);
+    set(Parameter::HarnessPadding, vec![Value::Bytes(Bytes(128))]);
+    set(Parameter::Generator, vec![Value::Word("xoshiro256++")]);
+    axes
+}
+
+fn plan(axes: &[Vec<Value>; Parameter::COUNT], n_trials: u32) -> Plan {
+    let mut cells = vec![[0u32; Parameter::COUNT]];
+    for (column, values) in axes.iter().enumerate() {
+        let n_values = u32::try_from(values.len()).unwrap();
+        let with = |cell: [u32; Parameter::COUNT]| {
+            (0..n_values).map(move |value| {
+                let mut cell = cell;
+                cell[column] = value;
+                cell
+            })
+        };
+        cells = cells.into_iter().flat_map(with).collect();
+    }
+    let n_cells = u32::try_from(cells.len()).unwrap();
+    let mut draws = Draws(11);
+    let mut block = |kind, trial_idx| {
+        let mut order: Vec<u32> = (0..n_cells).collect();
+        order.sort_by_key(|_| draws.next());
+        Block { kind, trial_idx, order }
+    };
+    let mut blocks: Vec<Block> = (0..n_trials).map(|trial_idx| block(BlockKind::Measure, trial_idx)).collect();
+    blocks.push(block(BlockKind::Account, 0));
+    Plan {
+        values: axes.clone(),
+        cells,
+        blocks,
+        order: Order::Random,
+        seed: 42,
+        checks: ["checksum", "prefill", "pinning", "duration", "allocator", "fairness", "valgrind", "variance"]
+            .map(str::to_owned)
+            .to_vec(),
+        instruments: Vec::new(),
+    }
+}
+
+fn spec(axes: [Vec<Value>; Parameter::COUNT], shape: &Shape) -> Spec {
+    Spec {
+        name: "bst".to_owned(),
+        question: Some(
+            "Which concurrent search tree is faster, and does the answer survive the **configuration**?".to_owned(),
+        ),
+        quick: false,
+        axes,
+        overrides: Vec::new(),
+        zip: Vec::new(),
+        exclude: Vec::new(),
+        include: Vec::new(),
+        n_trials: shape.n_trials,
+        checks: vec!["checksum", "prefill", "pinning", "duration", "allocator", "fairness", "valgrind", "variance"],
+        instruments: Vec::new(),
+        order: Order::Random,
+        seed: 42,
+        claims: Vec::new(),
+        mix_names: vec![(Mix { insert: 5000, remove: 5000, contains: 0 }, "update-heavy".to_owned())],
+        allow: Vec::new(),
+        limits: Limits {
+            cells: 100_000,
+            trials: 1_000_000,
+            time: Nanos(86_400_000_000_000),
+            disk: Bytes(1 << 30),
+            memory: Bytes(1 << 33),
+        },
+        budget: None,
+    }
+}
+
+/// A small generator of the tests' own: splitmix64.
+pub struct Draws(pub u64);
+
+impl Draws {
+    pub fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    }
+
+    /// Roughly normal with that relative spread, around 1: the mean of four uniform draws.
+    fn around_one(&mut self, spread: f64) -> f64 {
+        let sum: f64 = (0..4).map(|_| (self.next() >> 11) as f64 / (1u64 << 53) as f64).sum();
+        1.0 + (sum / 2.0 - 1.0) * spread * 3.46
+    }
+}
+
+fn trials(plan: &Plan) -> Vec<Trial> {
+    let mut draws = Draws(7);
+    (0..).zip(plan.trials()).map(|(position, trial)| made_up(plan, trial, position, &mut draws)).collect()
+}
+
+fn made_up(plan: &Plan, id: TrialId, position: u32, draws: &mut Draws) -> Trial {
+    let cell = plan.cell(id.cell);
+    let Threads::Count(n_threads) = cell.threads() else { unreachable!("counts only") };
+    let key_range = cell.key_range();
+    let length = match id.kind {
+        BlockKind::Measure => Length::Nanos(cell.trial_length().0),
+        BlockKind::Account => Length::Accounting { operations: 100_000 },
+    };
+    let self::Allocator::Linked(allocator) = cell.allocator() else { unreachable!("linked only") };
+    let request = Request {
+        format: protocol::FORMAT,
+        structure: cell.structure().name.clone(),
+        structure_parameters: BTreeMap::new(),
+        reclamation: cell.reclamation(),
+        allocator: AllocatorRequest { name: (*allocator).to_owned(), preload: None },
+        cpus: (0..n_threads).map(Some).collect(),
+        key_range,
+        mix: cell.mix(),
+        distribution: cell.distribution(),
+        prefill_keys: cell.prefill().keys(key_range),
+        length,
+        seed: draws.next(),
+        nice: 0,
+    };
+    let rate = rate_of(&request.structure, f64::from(n_threads), key_range as f64) * draws.around_one(0.02);
+    let reply = reply(&request, rate, draws);
+    let seconds = u64::from(position) * 3_140;
+    Trial {
+        trial: id,
+        position,
+        attempt: 0,
+        started: format!(
+            "2026-12-01T10:{:02}:{:02}.{:03}Z",
+            15 + seconds / 60_000 % 45,
+            seconds / 1000 % 60,
+            seconds % 1000
+        ),
+        wall: Nanos(3_120_000_000 + draws.next() % 9_000_000),
+        request,
+        outcome: Outcome::Replied(Box::new(reply)),
+        interference: Interference {
+            other_cpu_ns: Some(4_000_000),
+            steal_ns: Some(1_200_000),
+            swapped_pages: Some(0),
+            throttled: None,
+        },
+    }
+}
+
+/// Operations per second of a thread, in a shape seen on real machines: the list wins on few keys only.
+fn rate_of(structure: &str, threads: f64, keys: f64) -> f64 {
+    let levels = keys.log2();
+    let nanos = match structure {
+        "nm14" => 18.0 + 7.5 * levels,
+        "harris01" => 14.0 + keys / 4.0,
+        "crossbeam-skiplist" => 40.0 + 16.0 * levels,
+        "rwlock-btree" => (25.0 + 5.0 * levels) * (1.0 + 1.1 * (threads - 1.0)),
+        "mutex-btree" => (20.0 + 5.0 * levels) * (1.0 + 1.3 * (threads - 1.0)),
+        _ => 60.0 + 10.0 * levels,
+    };
+    1e9 / nanos / (1.0 + 0.12 * (threads - 1.0))
+}
+
+fn reply(request: &Request, rate: f64, draws: &mut Draws) -> Reply {
+    let n_threads = request.cpus.len();
+    let target = request.prefill_keys;
+    let per_thread: Vec<u64> = (0..n_threads as u64)
+        .map(|thread| target / n_threads as u64 + u64::from(thread < target % n_threads as u64))
+        .collect();
+    let prefill_sum = draws.next() >> 20;
+    let threads: Vec<ThreadReply> =
+        (0..).zip(&request.cpus).map(|(thread, &cpu)| thread_reply(request, thread, cpu, rate, draws)).collect();
+    let gained: u64 = threads.iter().map(|t| t.operations.insert.effective - t.operations.remove.effective).sum();
+    let sum = threads.iter().fold(prefill_sum, |sum, t| sum.wrapping_add(t.inserted_sum).wrapping_sub(t.removed_sum));
+    let accounting = matches!(request.length, Length::Accounting { .. }).then(|| Accounting {
+        prefilled: Balance { blocks: 2 * target as i64, bytes: 112 * target as i64 },
+        allocations: 99_812,
+        allocated_bytes: 5_589_472,
+        frees: 99_640,
+        after_drop: Balance::default(),
+    });
+    Reply {
+        format: protocol::FORMAT,
+        request_sha256: "5f".repeat(32),
+        allocator: AllocatorProof {
+            name: request.allocator.name.clone(),
+            version: "5.3.0".to_owned(),
+            preload: None,
+            evidence: "version call; a fresh block lies in its arena".to_owned(),
+        },
+        nice: 0,
+        prefill: protocol::Prefill { target, per_thread, key_sum: prefill_sum, wall_ns: 21_000_000 },
+        threads,
+        samples: Vec::new(),
+        audit_before: Audit { size: target, key_sum: prefill_sum, violations: Vec::new() },
+        audit_after: Audit { size: target + gained, key_sum: sum, violations: Vec::new() },
+        memory: Memory {
+            harness_bytes: 2_752_512,
+            prefilled_bytes: 2_752_512 + 130 * target,
+            end_bytes: 4_104_192 + 132 * target,
+            peak_bytes: 4_194_304 + 132 * target,
+            huge_page_bytes: Err("smaps_rollup is not readable".to_owned()),
+            unreclaimed_objects: Some(draws.next() % 700),
+        },
+        accounting,
+        phases: Phases { start_ns: 2_100_000, audit_ns: 900_000, drop_ns: 0 },
+    }
+}
+
+fn thread_reply(request: &Request, thread: u32, cpu: Option<u32>, rate: f64, draws: &mut Draws) -> ThreadReply {
+    let asked = match request.length {
+        Length::Nanos(nanos) => nanos,
+        Length::Accounting { .. } => 60_000_000,
+    };
+    let start_ns = 3_000 + draws.next() % 40_000;
+    let stop_ns = start_ns + asked + draws.next() % 400_000;
+    let attempted = (rate * (stop_ns - start_ns) as f64 / 1e9) as u64;
+    let insert = Tally { attempted: attempted / 2, effective: attempted / 4 + 12 };
+    let remove = Tally { attempted: attempted - attempted / 2, effective: attempted / 4 + u64::from(thread) };
+    let cpu_seen = cpu.unwrap_or(thread);
+    ThreadReply {
+        cpu_asked: cpu,
+        cpus_allowed: cpu.map_or_else(|| vec![0, 1, 2, 3], |cpu| vec![cpu]),
+        cpu_at_start: cpu_seen,
+        cpu_at_end: cpu_seen,
+        start_ns,
+        stop_ns,
+        operations: Operations { insert, remove, contains: Tally::default() },
+        inserted_sum: draws.next(),
+        removed_sum: draws.next(),
+        user_ns: asked - 3_000_000,
+        system_ns: 1_500_000,
+        voluntary_switches: 1,
+        involuntary_switches: 9,
+        migrations: Err("no such field in /proc/self/sched".to_owned()),
+        minor_faults: 210,
+        major_faults: 0,
+    }
+}
+
+/// A laptop-like record with a changed setting and a few unreadable parameters.
+pub fn environment() -> Environment {
+    let entry = |key: &str, value: &str, unit: &str, source: &str, stability| Entry {
+        key: key.to_owned(),
+        reading: Reading::Value(value.to_owned()),
+        unit: unit.to_owned(),
+        source: source.to_owned(),
+        stability,
+    };
+    let unreadable = |key: &str, reason: &str, source: &str| Entry {
+        key: key.to_owned(),
+        reading: Reading::Unreadable(reason.to_owned()),
+        unit: String::new(),
+        source: source.to_owned(),
+        stability: Stability::Setting,
+    };
+    let entries = vec![
+        entry("machine.cpu_model", "Intel(R) Xeon(R) CPU E7-4830 v2 @ 2.20GHz", "", "/proc/cpuinfo", Stability::Fixed),
+        entry("machine.hypervisor", "kvm", "", "/proc/cpuinfo", Stability::Fixed),
+        entry("machine.memory", "25769803776", "B", "/proc/meminfo", Stability::Fixed),
+        entry(
+            "power.governor",
+            "performance",
+            "",
+            "/sys/devices/system/cpu/cpu*/cpufreq/scaling_governor",
+            Stability::Setting,
+        ),
+        unreadable(
+            "power.turbo",
+            "no such file: intel_pstate is not loaded",
+            "/sys/devices/system/cpu/intel_pstate/no_turbo",
+        ),
+        unreadable("power.prefetchers", "permission denied: needs root", "/dev/cpu/0/msr"),
+        entry("kernel.release", "6.1.0-28-amd64", "", "uname", Stability::Fixed),
+        entry("kernel.huge_pages", "madvise", "", "/sys/kernel/mm/transparent_hugepage/enabled", Stability::Setting),
+        entry("load.average", "0.42 0.31 0.12", "", "/proc/loadavg", Stability::Volatile),
+        entry("build.rustc", "1.95.0", "", "build", Stability::Fixed),
+        entry(
+            "build.worker_sha256",
+            "9c1e4b7d20aa7b0c55a1be02c3b0b3c9e8a1f0aa31b2f0c7745f10de9a6d0b11",
+            "",
+            "the worker's file",
+            Stability::Fixed,
+        ),
+    ];
+    let before = Snapshot { taken: "2026-12-01T10:14:58Z".to_owned(), entries };
+    let mut after = before.clone();
+    after.taken = "2026-12-01T10:24:31Z".to_owned();
+    for entry in &mut after.entries {
+        match entry.key.as_str() {
+            "load.average" => entry.reading = Reading::Value("2.10 1.84 0.92".to_owned()),
+            "power.governor" => entry.reading = Reading::Value("powersave".to_owned()),
+            _ => {}
+        }
+    }
+    Environment { format: 1, plan: "a7".repeat(32), before, after: Some(after) }
+}
+
+/// A name that tries everything.
+pub const HOSTILE: &str = "<script>alert('x')</script>|a`b``c\u{202e}gnp.exe\u{200f}\n## heading\n| --- |\n</td></table>{{ 7*7 }}**_~[x](javascript:1)&amp;";
+
+/// A run in which every text that comes from outside is hostile.
+pub fn hostile() -> Case {
+    let mut case = Case::new(&SMALL);
+    let long = format!("{HOSTILE}{}", "x".repeat(300));
+    for value in case.plan.values[Parameter::Structure as usize].iter_mut().chain(&mut case.spec.axes[0]) {
+        let Value::Structure(structure) = value else { unreachable!("the column of structures") };
+        structure.label = format!("{}{long}", structure.name);
+    }
+    case.spec.mix_names[0].1 = long.clone();
+    case.spec.question = Some(format!(
+        "# {HOSTILE}\n\n<img src=x onerror=alert(1)>\n\n![remote](https://example.com/a.png)\n\n<script>\nalert(1)\n</script>\n\n```\nx\n"
+    ));
+    case.spec_text = format!("name: x\n# {long}\n```\n</script>\n");
+    let left = format!("nm14{long}");
+    let right = format!("mutex-btree{long}");
+    case.claim(&left, &right, 0, Vec::new());
+    for snapshot in [Some(&mut case.environment.before), case.environment.after.as_mut()].into_iter().flatten() {
+        for entry in &mut snapshot.entries {
+            entry.source = HOSTILE.to_owned();
+            match &mut entry.reading {
+                Reading::Value(text) | Reading::Unreadable(text) => text.push_str(HOSTILE),
+            }
+        }
+        snapshot.entries[0].key = format!("machine.{HOSTILE}");
+    }
+    if let Outcome::Replied(reply) = &mut case.trials[1].outcome {
+        reply.allocator.version = HOSTILE.to_owned();
+        reply.allocator.evidence = HOSTILE.to_owned();
+        reply.audit_after.violations.push(HOSTILE.to_owned());
+    }
+    case.trials[0].outcome = Outcome::Failed {
+        class: rare::record::FailureClass::Signal,
+        detail: HOSTILE.to_owned(),
+        stderr: format!("{HOSTILE}\n```\n</code></pre>{}", "y".repeat(5000)),
+    };
+    case.plan.checks.push(HOSTILE.to_owned());
+    case
+}
+
+/// A run in which much went wrong.
+pub fn bad() -> Case {
+    let mut case = Case::new(&USUAL);
+    case.reply(BlockKind::Measure).audit_after.size += 3;
+    let failed = |class, detail: &str, stderr: &str| Outcome::Failed {
+        class,
+        detail: detail.to_owned(),
+        stderr: stderr.to_owned(),
+    };
+    case.trials[20].outcome = failed(
+        rare::record::FailureClass::Signal,
+        "the worker was killed by SIGSEGV after 1.2 s",
+        "thread 'worker-1' panicked at workloads/src/structures/nm14.rs:214:9:\nunlinked twice\n",
+    );
+    case.trials[33].outcome =
+        failed(rare::record::FailureClass::TimedOut, "no reply within 13 s; it was killed with all it had started", "");
+    if let Outcome::Replied(reply) = &mut case.trials[5].outcome {
+        reply.allocator.name = "system".to_owned();
+    }
+    case.trials.truncate(110);
+    case.claim("harris01", "nm14", 0, Vec::new());
+    case
+}
+
+/// Ten thousand trials.
+pub fn huge() -> Case {
+    Case::new(&Shape {
+        structures: &["nm14", "harris01", "crossbeam-skiplist", "rwlock-btree"],
+        threads: &[1, 2, 3, 4, 6, 8, 12, 16, 24, 32],
+        key_ranges: &[10, 100, 1000, 10_000, 100_000, 1_000_000, 10_000_000, 20_000_000, 30_000_000],
+        allocators: &["system", "jemalloc", "mimalloc", "snmalloc"],
+        n_trials: 6,
+    })
+}
