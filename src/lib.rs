@@ -3,11 +3,13 @@
 //! Phases are pure functions: `spec` → `plan` → `run` → `record` → `stats` → `verdict` → `report`. Only `store` writes
 //! files, only `host` reads the machine, only `run` starts processes, only `cli` prints.
 
+pub mod cli;
 pub mod diag;
 pub mod host;
 pub mod plan;
 pub mod record;
 pub mod report;
+pub mod run;
 pub mod spec;
 pub mod stats;
 pub mod store;

@@ -1,3 +1,7 @@
 //! The command `rare`.
 
-fn main() {}
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    rare::cli::main()
+}

@@ -20,8 +20,8 @@ pub(super) fn text() -> String {
     let schemes: Vec<&str> = Reclamation::ALL.iter().map(|scheme| scheme.name()).collect();
     lines.push(format!("reclamation\n  {}", schemes.join(", ")));
     lines.push("checks".to_owned());
-    let width = checks::ALL.iter().map(|check| check.name().len()).max().unwrap_or(0);
-    lines.extend(checks::ALL.iter().map(|check| format!("  {:width$}  {}", check.name(), check.title())));
+    let width = checks::ALL.iter().map(|check| check.info().name.len()).max().unwrap_or(0);
+    lines.extend(checks::ALL.iter().map(|check| format!("  {:width$}  {}", check.info().name, check.info().title)));
     lines.join("\n")
 }
 

@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{
     diag::{self, Diagnostic, Source},
-    plan::{Plan, PlanError},
+    plan::Plan,
     spec,
 };
 
@@ -66,14 +66,16 @@ fn plan_of(source: &Source, quick: bool) -> Checked {
     let mut checked = Checked { diagnostics: compiled.warnings, refused: None, plan: None, exit: Exit::Valid };
     match Plan::compile(&compiled.spec) {
         Ok(plan) => checked.plan = Some(plan.hash().to_string()),
-        Err(PlanError::Rules(rules)) => {
-            checked.diagnostics.extend(rules.iter().map(spec::rule_mistake));
-            checked.exit = Exit::Wrong;
-        }
-        Err(over) => {
-            checked.refused = Some(over.to_string());
-            checked.exit = Exit::OverLimit;
-        }
+        Err(error) => match experiment::mistakes(&error) {
+            Some(mistakes) => {
+                checked.diagnostics.extend(mistakes);
+                checked.exit = Exit::Wrong;
+            }
+            None => {
+                checked.refused = Some(error.to_string());
+                checked.exit = Exit::OverLimit;
+            }
+        },
     }
     checked
 }
@@ -86,7 +88,7 @@ fn print(console: &Console, source: &Source, checked: &Checked) {
         (Some(why), _) => console.alert(format_args!("error: {}: {why}", source.name)),
         (None, Some(hash)) if checked.exit == Exit::Valid => console.line(format_args!("{}: ok, plan {}", source.name, &hash[..12])),
         _ => {
-            let n = checked.diagnostics.iter().filter(|diagnostic| diagnostic.is_error()).count();
+            let n = checked.diagnostics.iter().filter(|diagnostic| diagnostic.severity() == diag::Severity::Error).count();
             console.alert(format_args!("{}: {n} mistake{}", source.name, if n == 1 { "" } else { "s" }));
         }
     }

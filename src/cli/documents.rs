@@ -12,7 +12,7 @@ use crate::spec;
 /// Explains a code or a key, or lists what can be explained.
 pub(super) fn explain(console: &Console, term: Option<&str>) -> Result<Exit, Failure> {
     let Some(term) = term else {
-        console.write(spec::explain_index());
+        console.write(index());
         return Ok(Exit::Valid);
     };
     let text = spec::explain(term).ok_or_else(|| {
@@ -21,6 +21,13 @@ pub(super) fn explain(console: &Console, term: Option<&str>) -> Result<Exit, Fai
     })?;
     console.line(text.trim_end());
     Ok(Exit::Valid)
+}
+
+/// Lists every key and every code with a line each.
+fn index() -> String {
+    let keys = FIELDS.iter().map(|field| format!("  {:28}  {}\n", field.key, field.meaning));
+    let codes = CODES.iter().map(|code| format!("  {:28}  {}\n", code.name, code.title));
+    format!("keys\n{}\ncodes\n{}", keys.collect::<String>(), codes.collect::<String>())
 }
 
 /// Prints the JSON Schema of the spec.

@@ -2,24 +2,23 @@
 
 use std::path::Path;
 
-use rare_workloads::protocol::Preload;
+use rare_workloads::protocol::frame;
 
 use super::{
     console::Console,
     exit::{Exit, Failure},
     progress::Progress,
+    rerun,
 };
 use crate::{
     host::{
         environment,
         machine::Machine,
-        preload,
         topology::Topology,
     },
     plan::{Plan, PlanHash},
     record::{Environment, Snapshot, Trial},
-    run::{self, Choice, Identity, Interrupt, Job, ResolveError, RunError, Stop, Summary, Worker},
-    spec::value::Pinning,
+    run::{self, Choice, Host, Identity, Interrupt, Job, ResolveError, RunError, Stop, Summary, Worker},
     store::{PlanFolder, RunFolder, Store, StoreError, lock::{Holder, Lock}},
     units::Nanos,
 };
@@ -68,11 +67,12 @@ pub(super) struct Measured {
 pub(super) fn measure(console: &Console, subject: &Subject<'_>, choices: &Choices<'_>) -> Result<Measured, Failure> {
     let worker = Worker::locate(&mut |message| console.alert(message))
         .map_err(|error| Failure::from_error(Exit::Cannot, &error))?;
-    let here = Here { topology: Topology::read(Path::new("/")).map_err(|error| Failure::from_error(Exit::Cannot, &error))? };
-    run::resolvable(subject.plan, &here).map_err(|errors| cannot(&errors))?;
+    let topology = Topology::read(Path::new("/")).map_err(|error| Failure::from_error(Exit::Cannot, &error))?;
+    let host = Host::new(subject.plan, topology).map_err(|errors| cannot(&errors))?;
+    run::check(subject.plan, &host).map_err(|errors| cannot(&errors))?;
 
     let before = snapshot(&worker, choices.reports);
-    let identity = Identity { worker_sha256: worker.sha256.clone(), machine: environment::identity(&before) };
+    let identity = Identity { worker_sha256: worker.sha256.clone(), machine: machine_identity(&before) };
     let holder = Holder::this_process(choices.command, &subject.hash.short(), &before.taken);
     let store = Store::open(choices.reports).map_err(store_failure)?;
     let folder = store.create(subject.name, subject.hash, &subject.plan.canonical()).map_err(store_failure)?;
@@ -81,13 +81,13 @@ pub(super) fn measure(console: &Console, subject: &Subject<'_>, choices: &Choice
 
     let choice = run::choose(&folder, &identity, choices.fresh).map_err(store_failure)?;
     for (stale, why) in &choice.stale {
-        console.note(format_args!("run {} is not continued: {why}", stale.id()));
+        console.note(format_args!("run {} is not continued: {}", stale.id(), reason(stale, why, &before)));
     }
     let (run, summary) = match complete(subject.plan, &choice, choices.retry_failed).map_err(store_failure)? {
         Some(done) => done,
         None => {
             let _machine = Lock::machine(&holder).map_err(store_failure)?;
-            let session = Session { console, subject, choices, folder: &folder, worker: &worker, here: &here, identity };
+            let session = Session { console, subject, choices, folder: &folder, worker: &worker, host: &host, identity };
             session.run(before)?
         }
     };
@@ -101,7 +101,7 @@ struct Session<'a> {
     choices: &'a Choices<'a>,
     folder: &'a PlanFolder,
     worker: &'a Worker,
-    here: &'a Here,
+    host: &'a Host,
     identity: Identity,
 }
 
@@ -127,7 +127,7 @@ impl Session<'_> {
         let job = Job {
             plan: self.subject.plan,
             worker: self.worker,
-            machine: self.here,
+            host: self.host,
             run: &begun.run,
             retry_failed: self.choices.retry_failed,
             budget: self.subject.budget,
@@ -196,30 +196,28 @@ fn snapshot(worker: &Worker, reports: &Path) -> Snapshot {
     environment::snapshot(&Machine { root: Path::new("/"), worker: Some(&worker.path), reports: Some(reports) })
 }
 
+/// Returns what must be equal for trials to stand in one run, as a digest: 12 hexadecimal digits.
+fn machine_identity(snapshot: &Snapshot) -> String {
+    let text = serde_json::to_vec(&snapshot.identity()).expect("an identity is plain data");
+    frame::sha256_hex(&text)[..12].to_owned()
+}
+
+/// Says in what the environment of a stale run differs where it is known, and otherwise what its header tells.
+fn reason(stale: &RunFolder, why: &str, now: &Snapshot) -> String {
+    let Ok(Some(environment)) = stale.environment() else { return why.to_owned() };
+    let differences = Environment::stale(&environment.before, now);
+    match differences.as_slice() {
+        [] => why.to_owned(),
+        [only] => rerun::described(only),
+        [first, rest @ ..] => format!("{}, and {} more differences", rerun::described(first), rest.len()),
+    }
+}
+
 /// Turns `2026-01-02T03:04:05.678Z` into `20260102T030405Z`.
 fn file_stamp(taken: &str) -> String {
     let seconds = taken.split('.').next().unwrap_or(taken).trim_end_matches('Z');
     let digits: String = seconds.chars().filter(|letter| letter.is_ascii_alphanumeric()).collect();
     format!("{digits}Z")
-}
-
-/// This machine, as plans need it.
-struct Here {
-    topology: Topology,
-}
-
-impl run::Machine for Here {
-    fn n_allowed(&self) -> usize {
-        self.topology.n_allowed()
-    }
-
-    fn pin(&self, pinning: &Pinning, n_threads: usize) -> Result<Vec<Option<u32>>, String> {
-        self.topology.pin(pinning, n_threads).map_err(|error| error.to_string())
-    }
-
-    fn preload(&self, path: &str) -> Result<Preload, String> {
-        preload::inspect(path).map_err(|error| error.to_string())
-    }
 }
 
 fn cannot(errors: &[ResolveError]) -> Failure {

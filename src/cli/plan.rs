@@ -17,7 +17,7 @@ pub(super) fn plan(console: &Console, arguments: &PlanArguments) -> Result<Exit,
         console.write(experiment.plan.explain());
     } else {
         let n_cpus = Topology::read(std::path::Path::new("/")).map_or(1, |topology| topology.n_allowed());
-        console.write(plan::listing(&experiment.spec.name, &experiment.plan, n_cpus));
+        console.write(plan::listing(&experiment.plan, n_cpus));
     }
     Ok(Exit::Valid)
 }

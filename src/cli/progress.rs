@@ -6,7 +6,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::console::Console;
 use crate::{
-    plan::{Plan, TrialId},
+    plan::{BlockKind, Plan, TrialId},
     record::{Outcome, Trial},
     run::Observer,
     spec::value::Parameter,
@@ -111,7 +111,10 @@ impl Observer for Progress<'_> {
         self.n_done += 1;
         self.bar.inc(1);
         self.last_result = match &record.outcome {
-            Outcome::Replied(reply) => format!("   last {:.2} Mops/s", stats::throughput(reply) / 1e6),
+            Outcome::Replied(reply) => match stats::throughput::throughput(reply) {
+                Some(rate) if record.trial.kind == BlockKind::Measure => format!("   last {:.2} Mops/s", rate / 1e6),
+                _ => String::new(),
+            },
             Outcome::Failed { class, .. } => format!("   last failed: {class:?}"),
         };
         if let Outcome::Failed { class, detail, .. } = &record.outcome {

@@ -130,12 +130,12 @@ pub(super) fn write(folder: &PlanFolder, run: &RunFolder, templates: Option<&Pat
         folder.write(&format!("figures/{name}"), svg.as_bytes()).map_err(store_failure)?;
     }
     folder.seal().map_err(store_failure)?;
-    Ok(judge(&evidence, rendered.answer))
+    Ok(judge(&evidence))
 }
 
 /// Reads the exit code and the lines for the terminal from the evidence.
-fn judge(evidence: &Evidence<'_>, answer: String) -> Written {
-    let mut summary = vec![answer];
+fn judge(evidence: &Evidence<'_>) -> Written {
+    let mut summary = vec![report::answer(evidence)];
     let mut exit = Exit::Valid;
     let n_failed = evidence.summary.n_standing(stats::Standing::Failed);
     if n_failed > 0 {
@@ -152,7 +152,7 @@ fn judge(evidence: &Evidence<'_>, answer: String) -> Written {
         if claim.decision == Decision::Fails {
             exit = exit.max(Exit::CheckFailed);
         }
-        summary.push(format!("claim `{}`: {}", claim.text, claim.decision.word()));
+        summary.push(format!("claim `{}`: {}", claim.claim.text, claim.decision.name()));
     }
     Written { exit, summary }
 }

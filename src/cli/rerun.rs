@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{
     plan::Plan,
-    record::{Environment, Stability, environment},
+    record::{Environment, Reading, environment::{Difference, Stability}},
     report as published,
     store::{PlanFolder, Store},
 };
@@ -109,7 +109,7 @@ fn latest_environment(folder: &PlanFolder) -> Option<(String, Environment)> {
 
 /// Prints in what two runs' environments differ: what means another machine or build first.
 fn compare(console: &Console, run: &str, before: &Environment, now: &Environment) {
-    let differences = environment::differences(&before.before, &now.before);
+    let differences = Environment::differences(&before.before, &now.before);
     let of = |stability| differences.iter().filter(move |difference| difference.stability == stability);
     let n_volatile = of(Stability::Volatile).count();
     let lasting: Vec<_> = of(Stability::Fixed).chain(of(Stability::Setting)).collect();
@@ -121,7 +121,17 @@ fn compare(console: &Console, run: &str, before: &Environment, now: &Environment
     }
     console.line(format_args!("environment: {} parameters differ from run {run}", lasting.len()));
     for difference in lasting {
-        console.line(format_args!("  {difference}"));
+        console.line(format_args!("  {}", described(difference)));
     }
     console.line(format_args!("  and {n_volatile} readings that change by themselves"));
+}
+
+/// Writes a difference on one line: the parameter, what it was, what it is.
+pub(super) fn described(difference: &Difference) -> String {
+    let reading = |reading: &Option<Reading>| match reading {
+        Some(Reading::Value(value)) => format!("{value} {}", difference.unit).trim_end().to_owned(),
+        Some(Reading::Unreadable(why)) => format!("unreadable ({why})"),
+        None => "not recorded".to_owned(),
+    };
+    format!("{}: {} -> {}", difference.key, reading(&difference.before), reading(&difference.after))
 }

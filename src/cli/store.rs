@@ -38,7 +38,7 @@ pub(super) fn show(console: &Console, arguments: &HashArguments) -> Result<Exit,
     let plan = Plan::from_canonical(&folder.plan().map_err(store_failure)?)
         .map_err(|error| Failure::from_error(Exit::Store, &error))?;
     let n_cpus = Topology::read(std::path::Path::new("/")).map_or(1, |topology| topology.n_allowed());
-    console.write(plan::listing(folder.name(), &plan, n_cpus));
+    console.write(plan::listing(&plan, n_cpus));
     console.line("runs");
     for run in folder.runs().map_err(store_failure)? {
         let trials = run.read().map(|contents| contents.trials).map_err(store_failure)?;

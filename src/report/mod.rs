@@ -17,3 +17,8 @@ mod text;
 
 pub use embed::{embedded_plan, embedded_spec};
 pub use render::{Rendered, ReportError, render};
+
+/// Returns the answer of the run in one or two sentences: who leads where, or that nobody does.
+pub fn answer(evidence: &crate::verdict::Evidence) -> String {
+    answer::sentence(evidence, &answer::leads(evidence))
+}

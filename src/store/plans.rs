@@ -162,6 +162,19 @@ impl PlanFolder {
         self.plan().map(|bytes| hex(&Sha256::digest(bytes)))
     }
 
+    /// Reads the text of the spec that lies beside the plan; `None` after a rerun from a bare plan.
+    ///
+    /// # Errors
+    /// [`StoreError::Malformed`] when it is not UTF-8; [`StoreError::Io`].
+    pub fn spec(&self) -> Result<Option<String>, StoreError> {
+        let path = self.path.join("spec.yaml");
+        if !path.exists() {
+            return Ok(None);
+        }
+        let malformed = |error: std::string::FromUtf8Error| StoreError::Malformed { path: path.clone(), why: error.to_string() };
+        String::from_utf8(whole::read(&path)?).map(Some).map_err(malformed)
+    }
+
     /// Tells whether the hash begins with these digits, which may be more than the folder's name shows.
     fn begins_with(&self, digits: &str) -> Result<bool, StoreError> {
         if digits.len() <= FOLDER_DIGITS {

@@ -48,6 +48,16 @@ impl RunFolder {
         journal::read(&self.journal_path())
     }
 
+    /// Returns the size of the journal in bytes.
+    ///
+    /// # Errors
+    /// [`StoreError::Io`].
+    pub fn journal_bytes(&self) -> Result<u64, StoreError> {
+        let path = self.journal_path();
+        let metadata = path.metadata().map_err(StoreError::io("look at", &path))?;
+        Ok(metadata.len())
+    }
+
     /// Opens the journal for appending.
     ///
     /// # Errors
