@@ -72,7 +72,8 @@ fn make_writes_a_report_and_a_second_make_runs_nothing() {
 fn a_killed_make_is_completed_by_the_next() {
     let playground = Playground::new();
     playground.write("spec.yaml", &SPEC.replace("60ms", "200ms"));
-    let mut child = playground.rare(&["make", "spec.yaml"]).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let mut child =
+        playground.rare(&["make", "spec.yaml"]).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     wait_for_records(&playground.path().join("reports"), 3);
     child.kill().unwrap();
     child.wait().unwrap();
@@ -133,7 +134,8 @@ fn an_interrupt_leaves_a_consistent_store() {
 fn a_second_make_names_the_one_that_measures() {
     let playground = Playground::new();
     playground.write("spec.yaml", &SPEC.replace("60ms", "500ms"));
-    let mut first = playground.rare(&["make", "spec.yaml"]).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let mut first =
+        playground.rare(&["make", "spec.yaml"]).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     wait_for_records(&playground.path().join("reports"), 1);
     let since = Instant::now();
     let second = playground.run(&["make", "spec.yaml"]).expect(6);

@@ -12,7 +12,11 @@ fn readme() -> String {
 
 /// Returns the lines of the fenced shell block that contains `word`.
 fn block(readme: &str, word: &str) -> Vec<String> {
-    let block = readme.split("```sh\n").skip(1).map(|rest| rest.split("```").next().unwrap()).find(|block| block.contains(word));
+    let block = readme
+        .split("```sh\n")
+        .skip(1)
+        .map(|rest| rest.split("```").next().unwrap())
+        .find(|block| block.contains(word));
     block.unwrap_or_else(|| panic!("no shell block with `{word}`")).lines().map(str::to_owned).collect()
 }
 

@@ -52,7 +52,8 @@ fn examine(source: &Source) -> Checked {
     let mut full = plan_of(source, false);
     // The quick variant is checked too, so that `--quick` never fails on a spec that passed; what both share is said once.
     let quick = plan_of(source, true);
-    full.diagnostics.extend(quick.diagnostics.into_iter().filter(|found| !full.diagnostics.contains(found)).collect::<Vec<_>>());
+    full.diagnostics
+        .extend(quick.diagnostics.into_iter().filter(|found| !full.diagnostics.contains(found)).collect::<Vec<_>>());
     full.refused = full.refused.or(quick.refused);
     full.exit = full.exit.max(quick.exit);
     full
@@ -86,9 +87,12 @@ fn print(console: &Console, source: &Source, checked: &Checked) {
     }
     match (&checked.refused, &checked.plan) {
         (Some(why), _) => console.alert(format_args!("error: {}: {why}", source.name)),
-        (None, Some(hash)) if checked.exit == Exit::Valid => console.line(format_args!("{}: ok, plan {}", source.name, &hash[..12])),
+        (None, Some(hash)) if checked.exit == Exit::Valid => {
+            console.line(format_args!("{}: ok, plan {}", source.name, &hash[..12]))
+        }
         _ => {
-            let n = checked.diagnostics.iter().filter(|diagnostic| diagnostic.severity() == diag::Severity::Error).count();
+            let n =
+                checked.diagnostics.iter().filter(|diagnostic| diagnostic.severity() == diag::Severity::Error).count();
             console.alert(format_args!("{}: {n} mistake{}", source.name, if n == 1 { "" } else { "s" }));
         }
     }

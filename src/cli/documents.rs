@@ -7,7 +7,10 @@ use super::{
     console::Console,
     exit::{Exit, Failure},
 };
-use crate::spec;
+use crate::{
+    diag::codes,
+    spec::{self, fields},
+};
 
 /// Explains a code or a key, or lists what can be explained.
 pub(super) fn explain(console: &Console, term: Option<&str>) -> Result<Exit, Failure> {
@@ -25,8 +28,8 @@ pub(super) fn explain(console: &Console, term: Option<&str>) -> Result<Exit, Fai
 
 /// Lists every key and every code with a line each.
 fn index() -> String {
-    let keys = FIELDS.iter().map(|field| format!("  {:28}  {}\n", field.key, field.meaning));
-    let codes = CODES.iter().map(|code| format!("  {:28}  {}\n", code.name, code.title));
+    let keys = fields::FIELDS.iter().map(|field| format!("  {:28}  {}\n", field.key, field.meaning));
+    let codes = codes::all().map(|code| format!("  {:28}  {}\n", code.id, code.title));
     format!("keys\n{}\ncodes\n{}", keys.collect::<String>(), codes.collect::<String>())
 }
 

@@ -60,16 +60,20 @@ fn mistake(fault: &RuleFault) -> Diagnostic {
 
 /// Reads a spec file.
 pub(super) fn read(path: &Path) -> Result<Source, Failure> {
-    let cannot = |why: &dyn std::fmt::Display| Failure::new(Exit::Wrong, format!("cannot read spec `{}`: {why}", path.display()));
+    let cannot = |why: &dyn std::fmt::Display| {
+        Failure::new(Exit::Wrong, format!("cannot read spec `{}`: {why}", path.display()))
+    };
     let bytes = fs::read(path).map_err(|error| cannot(&error))?;
-    let text = String::from_utf8(bytes).map_err(|error| {
-        cannot(&format_args!("byte {} is not UTF-8", error.utf8_error().valid_up_to()))
-    })?;
+    let text = String::from_utf8(bytes)
+        .map_err(|error| cannot(&format_args!("byte {} is not UTF-8", error.utf8_error().valid_up_to())))?;
     Ok(Source { name: path.display().to_string(), text })
 }
 
 fn refuse(console: &Console, mistakes: &[Diagnostic], source: &Source) -> Failure {
     console.alert(diag::render(mistakes, source, console.color).trim_end());
     let n = mistakes.len();
-    Failure::new(Exit::Wrong, format!("`{}` has {n} mistake{}; nothing ran", source.name, if n == 1 { "" } else { "s" }))
+    Failure::new(
+        Exit::Wrong,
+        format!("`{}` has {n} mistake{}; nothing ran", source.name, if n == 1 { "" } else { "s" }),
+    )
 }

@@ -4,17 +4,29 @@ use super::{
     console::Console,
     exit::{Exit, Failure},
 };
-use crate::host::{Machine, doctor};
+use crate::host::{
+    Machine,
+    doctor::{self, Status},
+};
 
 /// Prints every finding with its advice.
 pub(super) fn doctor(console: &Console) -> Result<Exit, Failure> {
     let findings = doctor::examine(&Machine::here());
     let width = findings.iter().map(|finding| finding.topic.len()).max().unwrap_or(0);
     for finding in &findings {
-        console.line(format_args!("{:6}  {:width$}  {}", finding.status.word(), finding.topic, finding.what));
+        console.line(format_args!("{:6}  {:width$}  {}", word(finding.status), finding.topic, finding.what));
         if let Some(advice) = &finding.advice {
             console.line(format_args!("{:6}  {:width$}  = help: {advice}", "", ""));
         }
     }
     Ok(Exit::Valid)
+}
+
+fn word(status: Status) -> &'static str {
+    match status {
+        Status::Good => "good",
+        Status::Note => "note",
+        Status::Warn => "warn",
+        Status::Cannot => "cannot",
+    }
 }

@@ -11,15 +11,14 @@ use super::{
     rerun,
 };
 use crate::{
-    host::{
-        environment,
-        machine::Machine,
-        topology::Topology,
-    },
+    host::{environment, machine::Machine, topology::Topology},
     plan::{Plan, PlanHash},
     record::{Environment, Snapshot, Trial},
     run::{self, Choice, Host, Identity, Interrupt, Job, ResolveError, RunError, Stop, Summary, Worker},
-    store::{PlanFolder, RunFolder, Store, StoreError, lock::{Holder, Lock}},
+    store::{
+        PlanFolder, RunFolder, Store, StoreError,
+        lock::{Holder, Lock},
+    },
     units::Nanos,
 };
 
@@ -87,7 +86,8 @@ pub(super) fn measure(console: &Console, subject: &Subject<'_>, choices: &Choice
         Some(done) => done,
         None => {
             let _machine = Lock::machine(&holder).map_err(store_failure)?;
-            let session = Session { console, subject, choices, folder: &folder, worker: &worker, host: &host, identity };
+            let session =
+                Session { console, subject, choices, folder: &folder, worker: &worker, host: &host, identity };
             session.run(before)?
         }
     };
@@ -120,8 +120,12 @@ impl Session<'_> {
         }
         // A run that is continued keeps what it was begun under.
         let recorded = begun.run.environment().map_err(store_failure)?;
-        let mut environment = recorded
-            .unwrap_or_else(|| Environment { format: 1, plan: self.subject.hash.to_string(), before, after: None });
+        let mut environment = recorded.unwrap_or_else(|| Environment {
+            format: 1,
+            plan: self.subject.hash.to_string(),
+            before,
+            after: None,
+        });
         environment.after = None;
         begun.run.write_environment(&environment).map_err(store_failure)?;
         let job = Job {
@@ -224,7 +228,9 @@ fn cannot(errors: &[ResolveError]) -> Failure {
     let mut errors = errors.iter();
     let first = errors.next().map_or_else(String::new, ToString::to_string);
     let failure = Failure::new(Exit::Cannot, format!("this machine cannot honour the plan: {first}"));
-    errors.fold(failure, |failure, error| failure.help(format!("also: {error}"))).help("nothing ran; `rare doctor` tells what this machine can do")
+    errors
+        .fold(failure, |failure, error| failure.help(format!("also: {error}")))
+        .help("nothing ran; `rare doctor` tells what this machine can do")
 }
 
 fn run_failure(error: RunError) -> Failure {

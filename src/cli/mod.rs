@@ -2,6 +2,7 @@
 
 use std::{
     panic::{self, AssertUnwindSafe},
+    path::Path,
     process::ExitCode,
 };
 
@@ -26,6 +27,8 @@ mod store;
 use arguments::{Arguments, Command};
 use console::Console;
 use exit::{Exit, Failure};
+
+use crate::host::topology::Topology;
 
 /// Runs the command line and returns its exit code.
 pub fn main() -> ExitCode {
@@ -78,6 +81,12 @@ fn bug(payload: &(dyn std::any::Any + Send)) -> Failure {
     let message = payload.downcast_ref::<String>().map(String::as_str).or(payload.downcast_ref::<&str>().copied());
     Failure::new(Exit::Bug, format!("bug in rare: {}", message.unwrap_or("a panic without a message")))
         .help("this should not happen whatever the spec says; please report it with the spec")
+}
+
+/// Returns how many CPUs this process may use, for estimates; 1 where the machine does not tell.
+fn n_cpus() -> u32 {
+    let topology = Topology::read(Path::new("/"));
+    topology.ok().and_then(|topology| u32::try_from(topology.n_allowed()).ok()).unwrap_or(1)
 }
 
 /// Returns the present moment, RFC 3339 UTC: who holds a lock since when.

@@ -6,7 +6,7 @@ use super::{
     exit::{Exit, Failure},
     experiment::Experiment,
 };
-use crate::{host::topology::Topology, plan};
+use crate::plan;
 
 /// Prints the listing of a plan, its canonical JSON, or what its hash is made of.
 pub(super) fn plan(console: &Console, arguments: &PlanArguments) -> Result<Exit, Failure> {
@@ -16,7 +16,7 @@ pub(super) fn plan(console: &Console, arguments: &PlanArguments) -> Result<Exit,
     } else if arguments.explain {
         console.write(experiment.plan.explain());
     } else {
-        let n_cpus = Topology::read(std::path::Path::new("/")).map_or(1, |topology| topology.n_allowed());
+        let n_cpus = super::n_cpus();
         console.write(plan::listing(&experiment.plan, n_cpus));
     }
     Ok(Exit::Valid)

@@ -125,7 +125,11 @@ impl Observer for Progress<'_> {
             self.last_plain = Instant::now();
             let left = self.left().map_or_else(|| "?".to_owned(), rough);
             let (at, of) = (self.n_before + self.n_done, self.plan.n_trials());
-            self.console.note(format_args!("{at}/{of} trials, {left} left; {}{}", self.cell(record.trial), self.last_result));
+            self.console.note(format_args!(
+                "{at}/{of} trials, {left} left; {}{}",
+                self.cell(record.trial),
+                self.last_result
+            ));
         }
     }
 }

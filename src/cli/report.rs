@@ -62,9 +62,10 @@ impl Material {
             None => None,
         };
         let contents = run.read().map_err(store_failure)?;
-        let environment = run.environment().map_err(store_failure)?.ok_or_else(|| {
-            Failure::new(Exit::Store, format!("run {} has no environment record", run.id()))
-        })?;
+        let environment = run
+            .environment()
+            .map_err(store_failure)?
+            .ok_or_else(|| Failure::new(Exit::Store, format!("run {} has no environment record", run.id())))?;
         let record_bytes = run.journal_bytes().map_err(store_failure)?;
         Ok(Self { plan_bytes, plan, spec, trials: contents.trials, environment, record_bytes })
     }

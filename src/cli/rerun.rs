@@ -12,7 +12,10 @@ use super::{
 };
 use crate::{
     plan::Plan,
-    record::{Environment, Reading, environment::{Difference, Stability}},
+    record::{
+        Environment, Reading,
+        environment::{Difference, Stability},
+    },
     report as published,
     store::{PlanFolder, Store},
 };
@@ -80,7 +83,8 @@ impl Found {
             found.name = found.name_of_spec()?;
             return Ok(found);
         }
-        let text = String::from_utf8(bytes).map_err(|_| cannot("it is neither a plan.json nor a report.html".into()))?;
+        let text =
+            String::from_utf8(bytes).map_err(|_| cannot("it is neither a plan.json nor a report.html".into()))?;
         let plan_bytes = published::embedded_plan(&text)
             .ok_or_else(|| cannot("it embeds no plan; a report.html of rare does".into()))?;
         let mut found = Self { name: String::new(), plan_bytes, spec_text: published::embedded_spec(&text) };

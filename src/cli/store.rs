@@ -8,7 +8,6 @@ use super::{
     measure::store_failure,
 };
 use crate::{
-    host::topology::Topology,
     plan::{self, Plan},
     record::Outcome,
     store::{PlanFolder, Store, lock::Holder},
@@ -37,7 +36,7 @@ pub(super) fn show(console: &Console, arguments: &HashArguments) -> Result<Exit,
     let folder = store.find(&arguments.hash).map_err(store_failure)?;
     let plan = Plan::from_canonical(&folder.plan().map_err(store_failure)?)
         .map_err(|error| Failure::from_error(Exit::Store, &error))?;
-    let n_cpus = Topology::read(std::path::Path::new("/")).map_or(1, |topology| topology.n_allowed());
+    let n_cpus = super::n_cpus();
     console.write(plan::listing(&plan, n_cpus));
     console.line("runs");
     for run in folder.runs().map_err(store_failure)? {

@@ -21,7 +21,7 @@ mod rules;
 mod seeds;
 mod walk;
 
-pub use error::{Limit, PlanError, PlanReadError, RuleFault};
+pub use error::{Limit, PlanError, PlanReadError, RuleFault, RuleProblem};
 pub use estimate::Estimate;
 pub use listing::listing;
 pub use model::{Block, BlockKind, Cell, Plan, PlanHash, TrialId};

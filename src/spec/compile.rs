@@ -181,13 +181,7 @@ impl<'s> Pass<'s> {
         let (cells, trials) = (self.number("limits.cells"), self.number("limits.trials"));
         let (time, disk) = (self.number("limits.time"), self.number("limits.disk"));
         let memory = self.number("limits.memory");
-        Some(Limits {
-            cells: cells?,
-            trials: trials?,
-            time: Nanos(time?),
-            disk: Bytes(disk?),
-            memory: Bytes(memory?),
-        })
+        Some(Limits { cells: cells?, trials: trials?, time: Nanos(time?), disk: Bytes(disk?), memory: Bytes(memory?) })
     }
 
     fn number(&mut self, key: &'static str) -> Option<u64> {

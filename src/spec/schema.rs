@@ -63,7 +63,9 @@ fn value(field: &Field) -> Value {
         Kind::Word(words) => word(words),
         Kind::Words { words, all } => {
             let list = json!({ "type": "array", "uniqueItems": true, "items": word(words) });
-            if all { json!({ "anyOf": [{ "enum": ["all", "none"] }, word(words), list] }) } else {
+            if all {
+                json!({ "anyOf": [{ "enum": ["all", "none"] }, word(words), list] })
+            } else {
                 json!({ "anyOf": [word(words), list] })
             }
         }

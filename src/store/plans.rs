@@ -171,7 +171,8 @@ impl PlanFolder {
         if !path.exists() {
             return Ok(None);
         }
-        let malformed = |error: std::string::FromUtf8Error| StoreError::Malformed { path: path.clone(), why: error.to_string() };
+        let malformed =
+            |error: std::string::FromUtf8Error| StoreError::Malformed { path: path.clone(), why: error.to_string() };
         String::from_utf8(whole::read(&path)?).map(Some).map_err(malformed)
     }
 

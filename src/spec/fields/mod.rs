@@ -168,11 +168,14 @@ impl Field {
             Kind::Allocator => format!("{}, or `{{preload: /PATH}}`", listing(words::ALLOCATORS)),
             Kind::Pinning => format!("{}, or `{{cpus: [0, 2]}}`", listing(words::PINNING)),
             Kind::Threads { max } => format!("`1` to `{max}`, or `all` CPUs that the machine allows"),
-            Kind::Mixes => "`NAME: {insert: 50, remove: 50}`, shares in percent, adding up to 100, one may be `rest`"
-                .to_owned(),
+            Kind::Mixes => {
+                "`NAME: {insert: 50, remove: 50}`, shares in percent, adding up to 100, one may be `rest`".to_owned()
+            }
             Kind::Distribution => "`uniform`, or `{zipf: 0.99}` with an exponent from `0.01` to `5`".to_owned(),
             Kind::Prefill => "`none`, `half`, `full`, a percentage of the key range, or a count of keys".to_owned(),
-            Kind::Exclude => "a list of rules `{PARAMETER: VALUE, …}`, with lists, `{over: …}` and `{under: …}`".to_owned(),
+            Kind::Exclude => {
+                "a list of rules `{PARAMETER: VALUE, …}`, with lists, `{over: …}` and `{under: …}`".to_owned()
+            }
             Kind::Include => "a list of rules `{PARAMETER: VALUE, …}`".to_owned(),
             Kind::Zip => "a list of groups `[PARAMETER, PARAMETER]`".to_owned(),
             Kind::Claims => "a list of `a > b`, or `{that: a > b, by: 5%, where: {…}}`".to_owned(),

@@ -161,7 +161,9 @@ impl Lowering<'_> {
         let message = match condition {
             Condition::Over(bound) => format!("no value of `{}` is over `{}`", field.key, words(*bound)),
             Condition::Under(bound) => format!("no value of `{}` is under `{}`", field.key, words(*bound)),
-            Condition::Is(value) => format!("{} is not among the `{}` of this spec", quote(&value.to_string()), field.key),
+            Condition::Is(value) => {
+                format!("{} is not among the `{}` of this spec", quote(&value.to_string()), field.key)
+            }
             Condition::Named(name) => format!("{} is not among the `structures` of this spec", quote(name)),
         };
         let meant = match condition {

@@ -121,7 +121,12 @@ impl Lowering<'_> {
     }
 
     /// Lowers one word of a closed list. `extra` are further words that are possible in this place.
-    pub(crate) fn word(&mut self, words: &'static [Word], extra: &[&'static str], node: &Node) -> Option<&'static Word> {
+    pub(crate) fn word(
+        &mut self,
+        words: &'static [Word],
+        extra: &[&'static str],
+        node: &Node,
+    ) -> Option<&'static Word> {
         let scalar = self.scalar(node, "a word")?;
         // Words that are numbers, such as `nodes.padding: 64`, are numbers to their readers too.
         if scalar.quoted && scalar.text.starts_with(|first: char| first.is_ascii_digit()) {
@@ -170,7 +175,8 @@ impl Lowering<'_> {
         let text = scalar.text.as_str();
         if !scalar.quoted && reads_as_other(text) {
             let message = format!("{} is not a text to every YAML reader", quote(text));
-            let diagnostic = Diagnostic::new(&codes::AMBIGUOUS, node.at.clone(), message).label(format!("expected {due}"));
+            let diagnostic =
+                Diagnostic::new(&codes::AMBIGUOUS, node.at.clone(), message).label(format!("expected {due}"));
             self.report(diagnostic.help(format!("write `'{text}'` in quotes, or choose another name")));
             return None;
         }
@@ -183,7 +189,9 @@ impl Lowering<'_> {
             None if !text.starts_with(|c: char| c.is_ascii_alphanumeric()) => {
                 "does not begin with a letter or digit".to_owned()
             }
-            None if text.len() > MAX_NAME => format!("has {} characters, and at most {MAX_NAME} are possible", text.len()),
+            None if text.len() > MAX_NAME => {
+                format!("has {} characters, and at most {MAX_NAME} are possible", text.len())
+            }
             None => return Some(text.to_owned()),
         };
         let cleaned: String = text.trim().to_lowercase().chars().map(|c| if allowed(c) { c } else { '-' }).collect();

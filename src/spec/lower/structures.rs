@@ -108,11 +108,14 @@ impl Lowering<'_> {
 
     fn unknown_parameter(&mut self, structure: &Structure, text: &str, at: &Span) {
         let own = structure.info.parameters.iter().map(|info| info.name);
-        let known: Vec<&str> = ["use", "as"].into_iter().chain(OVERRIDES.iter().map(|(key, _)| *key)).chain(own).collect();
+        let known: Vec<&str> =
+            ["use", "as"].into_iter().chain(OVERRIDES.iter().map(|(key, _)| *key)).chain(own).collect();
         let message = format!("`{}` has no parameter {}", structure.info.name, quote(text));
         let help = match suggest::closest(text, known.iter().copied()) {
             Some(meant) => format!("did you mean `{meant}`?"),
-            None if fields::find(text).is_some() => format!("write `{text}` beside `structures`; it is the same for all"),
+            None if fields::find(text).is_some() => {
+                format!("write `{text}` beside `structures`; it is the same for all")
+            }
             None => format!("an entry takes {}", super::super::words::enumerate(known)),
         };
         self.report(Diagnostic::new(&codes::STRUCTURE_PARAMETER, at.clone(), message).help(help));
@@ -135,7 +138,8 @@ impl Lowering<'_> {
             self.report(Diagnostic::new(&codes::NOT_BUILT, node.at.clone(), message).help(help));
             return None;
         }
-        let diagnostic = Diagnostic::new(&codes::UNKNOWN_STRUCTURE, node.at.clone(), format!("no structure {}", quote(name)));
+        let diagnostic =
+            Diagnostic::new(&codes::UNKNOWN_STRUCTURE, node.at.clone(), format!("no structure {}", quote(name)));
         let help = match suggest::closest(name, built().chain(self.catalogue.planned.iter().copied())) {
             Some(meant) => format!("did you mean `{meant}`?"),
             None => format!("this version has {}", super::super::words::enumerate(built())),
