@@ -123,7 +123,7 @@ fn another_worker_makes_trials_stale() {
 
 #[test]
 fn a_snapshot_is_fast() {
-    /// Some 4 ms here when optimised and alone; tests are neither.
+    /// Some 4 ms when optimised and alone; tests are neither.
     const LIMIT: Duration = Duration::from_millis(150);
     here();
     let time = || {
