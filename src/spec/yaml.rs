@@ -221,8 +221,7 @@ fn key(seen: &mut BTreeMap<String, Span>, node: Node) -> (Pending, Option<Diagno
 
 fn too_deep(offset: usize) -> Diagnostic {
     let message = format!("nested deeper than {MAX_DEPTH} levels");
-    Diagnostic::new(&codes::TOO_DEEP, offset..offset + 1, message)
-        .help("nothing in a spec nests deeper than a few levels")
+    Diagnostic::new(&codes::TOO_DEEP, offset..offset + 1, message).help("nothing in a spec nests deeper than a few levels")
 }
 
 /// Translates what the parser could not read. The causes that people meet have words of their own.

@@ -8,4 +8,5 @@ mod format;
 mod golden;
 mod identity;
 mod limits;
+mod rewrites;
 mod specs;
