@@ -10,3 +10,4 @@ mod identity;
 mod limits;
 mod rewrites;
 mod specs;
+mod texts;
