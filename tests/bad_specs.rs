@@ -44,7 +44,12 @@ fn each_bad_spec_has_one_fault_and_its_text() {
         let source = read(&file);
         let faults = faults(&source);
         if faults.len() != 1 {
-            wrong.push(format!("{} has {} faults:\n{}", source.name, faults.len(), diag::render(&faults, &source, false)));
+            wrong.push(format!(
+                "{} has {} faults:\n{}",
+                source.name,
+                faults.len(),
+                diag::render(&faults, &source, false)
+            ));
         }
         let rendered = diag::render(&faults, &source, false);
         let golden = file.with_extension("expected");
@@ -61,12 +66,14 @@ fn each_bad_spec_has_one_fault_and_its_text() {
 
 #[test]
 fn each_code_has_a_bad_spec_or_a_reason() {
-    let shown: BTreeSet<&str> = files().iter().flat_map(|file| faults(&read(file))).map(|fault| fault.code.id).collect();
+    let shown: BTreeSet<&str> =
+        files().iter().flat_map(|file| faults(&read(file))).map(|fault| fault.code.id).collect();
     let excused: BTreeSet<&str> = WITHOUT_FILE.iter().map(|(code, _)| *code).collect();
     let known: BTreeSet<&str> = codes::all().map(|code| code.id).collect();
     let missing: Vec<&&str> = known.iter().filter(|code| !shown.contains(*code) && !excused.contains(*code)).collect();
     assert!(missing.is_empty(), "no bad spec for {missing:?}");
-    let superfluous: Vec<&&str> = excused.iter().filter(|code| shown.contains(*code) || !known.contains(*code)).collect();
+    let superfluous: Vec<&&str> =
+        excused.iter().filter(|code| shown.contains(*code) || !known.contains(*code)).collect();
     assert!(superfluous.is_empty(), "excused without need: {superfluous:?}");
     assert!(files().len() >= 45);
 }

@@ -5,7 +5,9 @@ use crate::diag::{Diagnostic, Span, codes};
 /// Says that an `exclude` rule matches no cell.
 pub fn rule_matches_nothing(at: Span) -> Diagnostic {
     let diagnostic = Diagnostic::new(&codes::RULE_WITHOUT_CELL, at, "the exclude rule matches no cell");
-    diagnostic.label("leaves nothing out").help("each part exists, but no cell has all of them at once; fix it or remove it")
+    diagnostic
+        .label("leaves nothing out")
+        .help("each part exists, but no cell has all of them at once; fix it or remove it")
 }
 
 /// Says that the `exclude` rules leave no cell; `rules` are their places, in order.
@@ -13,7 +15,8 @@ pub fn no_cell_left(rules: &[Span]) -> Diagnostic {
     let (first, others) = rules.split_first().map_or((0..0, &[][..]), |(first, others)| (first.clone(), others));
     let diagnostic = Diagnostic::new(&codes::NO_CELL, first, "the exclude rules leave no cell");
     let label = if others.is_empty() { "matches every cell" } else { "together they match every cell" };
-    let diagnostic = others.iter().fold(diagnostic.label(label), |diagnostic, rule| diagnostic.also(rule.clone(), "and this"));
+    let diagnostic =
+        others.iter().fold(diagnostic.label(label), |diagnostic, rule| diagnostic.also(rule.clone(), "and this"));
     diagnostic.help("relax a rule, so that something is measured")
 }
 
@@ -28,7 +31,9 @@ pub fn include_adds_nothing(at: Span) -> Diagnostic {
 pub fn claim_matches_no_cell(at: Span) -> Diagnostic {
     let message = "the scope of the claim matches no cell";
     let diagnostic = Diagnostic::new(&codes::CLAIM_WITHOUT_CELL, at, message);
-    diagnostic.label("could never be decided").help("each part exists, but no cell has all of them at once; widen `where`")
+    diagnostic
+        .label("could never be decided")
+        .help("each part exists, but no cell has all of them at once; widen `where`")
 }
 
 #[cfg(test)]

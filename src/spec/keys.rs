@@ -102,7 +102,9 @@ fn help_in_group(text: &str, group: &str) -> Option<String> {
     let leaves: Vec<&str> = leaves.map(|(_, leaf)| leaf).collect();
     Some(match suggest::closest(text, leaves.iter().copied()) {
         Some(meant) => format!("did you mean `{meant}`?"),
-        None if fields::find(text).is_some() => format!("`{text}` does not belong under `{group}`; write it on its own"),
+        None if fields::find(text).is_some() => {
+            format!("`{text}` does not belong under `{group}`; write it on its own")
+        }
         None => format!("`{group}` takes {}", enumerate(leaves)),
     })
 }

@@ -32,7 +32,9 @@ impl Lowering<'_> {
     fn judge_reclamation(&mut self, draft: &Draft) {
         let mut judged = Vec::new();
         for pair in pairs(draft, Parameter::Structure, Parameter::Reclamation) {
-            let (Value::Structure(structure), Some(used)) = (&pair.a.value, used_as(draft, &pair.a.value)) else { continue };
+            let (Value::Structure(structure), Some(used)) = (&pair.a.value, used_as(draft, pair.a.value)) else {
+                continue;
+            };
             let fixed = draft.overrides.iter().find(|fixed| {
                 !pair.is_b_chosen && fixed.label == structure.label && fixed.parameter == Parameter::Reclamation
             });
@@ -81,7 +83,8 @@ impl Lowering<'_> {
             judged.push(*keys);
             let (keys, key_range) = (units::count(*keys), units::count(*key_range));
             let message = format!("a prefill of `{keys}` keys does not fit a key range of `{key_range}`");
-            let diagnostic = Diagnostic::new(&codes::PREFILL, pair.a.at.clone(), message).label("more keys than there are");
+            let diagnostic =
+                Diagnostic::new(&codes::PREFILL, pair.a.at.clone(), message).label("more keys than there are");
             let diagnostic = diagnostic.also(pair.b.at.clone(), "the key range");
             self.report(diagnostic.help("write a share, such as `half`, which follows the key range"));
         }
@@ -90,7 +93,8 @@ impl Lowering<'_> {
     fn judge_cpus(&mut self, draft: &Draft) {
         let mut judged = Vec::new();
         for pair in pairs(draft, Parameter::Pinning, Parameter::Threads) {
-            let (Value::Pinning(Pinning::Cpus(cpus)), Value::Threads(Threads::Count(threads))) = (pair.a.value, pair.b.value)
+            let (Value::Pinning(Pinning::Cpus(cpus)), Value::Threads(Threads::Count(threads))) =
+                (pair.a.value, pair.b.value)
             else {
                 continue;
             };
@@ -103,7 +107,8 @@ impl Lowering<'_> {
             let n_cpus = if cpus.len() == 1 { "1 CPU".to_owned() } else { format!("{} CPUs", cpus.len()) };
             let message = format!("{n_cpus} for {threads} threads");
             let diagnostic = Diagnostic::new(&codes::FEW_CPUS, pair.a.at.clone(), message);
-            let diagnostic = diagnostic.label(format!("lists {n_cpus}")).also(pair.b.at.clone(), "asks for more threads");
+            let diagnostic =
+                diagnostic.label(format!("lists {n_cpus}")).also(pair.b.at.clone(), "asks for more threads");
             self.report(diagnostic.help("list a CPU for each thread, or exclude the combination"));
         }
     }

@@ -63,7 +63,9 @@ fn value(field: &Field) -> Value {
         Kind::Word(words) => word(words),
         Kind::Words { words, all } => {
             let list = json!({ "type": "array", "uniqueItems": true, "items": word(words) });
-            if all { json!({ "anyOf": [{ "enum": ["all", "none"] }, word(words), list] }) } else {
+            if all {
+                json!({ "anyOf": [{ "enum": ["all", "none"] }, word(words), list] })
+            } else {
                 json!({ "anyOf": [word(words), list] })
             }
         }
@@ -104,7 +106,7 @@ fn value(field: &Field) -> Value {
 }
 
 fn definitions() -> Value {
-    let share = json!({ "anyOf": [{ "const": "rest" }, { "type": "number", "minimum": 0, "maximum": 100 }, number(Quantity::Percent)] });
+    let share = json!({ "anyOf": [{ "const": "rest" }, { "type": "number", "minimum": 0, "maximum": 100 }, number(Quantity::Share)] });
     let mut shares = Map::new();
     for operation in ["insert", "remove", "contains"] {
         shares.insert(operation.to_owned(), share.clone());

@@ -72,7 +72,9 @@ impl Node {
     /// Tells whether nothing is there: `key:`, `null`, `~`.
     pub(crate) fn is_null(&self) -> bool {
         match &self.kind {
-            Kind::Scalar(Scalar { text, quoted: false }) => matches!(text.as_str(), "" | "~" | "null" | "Null" | "NULL"),
+            Kind::Scalar(Scalar { text, quoted: false }) => {
+                matches!(text.as_str(), "" | "~" | "null" | "Null" | "NULL")
+            }
             _ => false,
         }
     }

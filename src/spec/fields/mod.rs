@@ -168,11 +168,14 @@ impl Field {
             Kind::Allocator => format!("{}, or `{{preload: /PATH}}`", listing(words::ALLOCATORS)),
             Kind::Pinning => format!("{}, or `{{cpus: [0, 2]}}`", listing(words::PINNING)),
             Kind::Threads { max } => format!("`1` to `{max}`, or `all` CPUs that the machine allows"),
-            Kind::Mixes => "`NAME: {insert: 50, remove: 50}`, shares in percent, adding up to 100, one may be `rest`"
-                .to_owned(),
+            Kind::Mixes => {
+                "`NAME: {insert: 50, remove: 50}`, shares in percent, adding up to 100, one may be `rest`".to_owned()
+            }
             Kind::Distribution => "`uniform`, or `{zipf: 0.99}` with an exponent from `0.01` to `5`".to_owned(),
             Kind::Prefill => "`none`, `half`, `full`, a percentage of the key range, or a count of keys".to_owned(),
-            Kind::Exclude => "a list of rules `{PARAMETER: VALUE, …}`, with lists, `{over: …}` and `{under: …}`".to_owned(),
+            Kind::Exclude => {
+                "a list of rules `{PARAMETER: VALUE, …}`, with lists, `{over: …}` and `{under: …}`".to_owned()
+            }
             Kind::Include => "a list of rules `{PARAMETER: VALUE, …}`".to_owned(),
             Kind::Zip => "a list of groups `[PARAMETER, PARAMETER]`".to_owned(),
             Kind::Claims => "a list of `a > b`, or `{that: a > b, by: 5%, where: {…}}`".to_owned(),
@@ -187,7 +190,7 @@ impl Field {
                 Quantity::Duration => "`ns`, `us`, `ms`, `s`, `m`, `h`",
                 Quantity::Size => "`B`, `KiB`, `MiB`, `GiB`",
                 Quantity::Count => "none, or `k`, `M`, `G`",
-                Quantity::Percent => "`%`",
+                Quantity::Percent | Quantity::Share => "`%`",
                 Quantity::Integer | Quantity::Decimal => "",
             },
             _ => "",
@@ -195,12 +198,9 @@ impl Field {
     }
 }
 
-/// Writes the words of a list, marking those of later versions.
+/// Writes the words of a list that are built.
 fn listing(words: &'static [Word]) -> String {
-    let names: Vec<String> = words
-        .iter()
-        .map(|word| if word.built { format!("`{}`", word.name) } else { format!("`{}` (not built yet)", word.name) })
-        .collect();
+    let names: Vec<String> = words::built_names(words).map(|name| format!("`{name}`")).collect();
     names.join(", ")
 }
 

@@ -161,7 +161,9 @@ impl Lowering<'_> {
         let message = match condition {
             Condition::Over(bound) => format!("no value of `{}` is over `{}`", field.key, words(*bound)),
             Condition::Under(bound) => format!("no value of `{}` is under `{}`", field.key, words(*bound)),
-            Condition::Is(value) => format!("{} is not among the `{}` of this spec", quote(&value.to_string()), field.key),
+            Condition::Is(value) => {
+                format!("{} is not among the `{}` of this spec", quote(&value.to_string()), field.key)
+            }
             Condition::Named(name) => format!("{} is not among the `structures` of this spec", quote(name)),
         };
         let meant = match condition {
@@ -171,10 +173,10 @@ impl Lowering<'_> {
         let diagnostic = Diagnostic::new(&codes::RULE_VALUE, node.at.clone(), message);
         let help = match meant {
             Some(meant) => format!("did you mean `{meant}`?"),
-            None if known.len() > MAX_LISTED => format!("it has {} other values", known.len()),
-            None => format!("it has {}", enumerate(known.iter().map(String::as_str))),
+            None if known.len() > MAX_LISTED => format!("`{}` has {} other values", field.key, known.len()),
+            None => format!("`{}` has {}", field.key, enumerate(known.iter().map(String::as_str))),
         };
-        self.report(diagnostic.label("the rule would do nothing").help(help));
+        self.report(diagnostic.label("matches no cell").help(help));
     }
 
     /// Returns the mix that a name stands for.
@@ -189,7 +191,7 @@ impl Lowering<'_> {
             let help = match suggest::closest(name, names()) {
                 Some(meant) => format!("did you mean `{meant}`?"),
                 None if names().next().is_none() => "give the mixes names to speak of them".to_owned(),
-                None => format!("it has {}", enumerate(names())),
+                None => format!("`mixes` has {}", enumerate(names())),
             };
             self.report(diagnostic.help(help));
         }

@@ -19,7 +19,8 @@ impl Lowering<'_> {
             return Vec::new();
         };
         if groups.iter().any(|group| matches!(group.kind, tree::Kind::Scalar(_))) && !groups.is_empty() {
-            let diagnostic = Diagnostic::new(&codes::SHAPE, node.at.clone(), "expected a list of groups, found one group");
+            let diagnostic =
+                Diagnostic::new(&codes::SHAPE, node.at.clone(), "expected a list of groups, found one group");
             self.report(diagnostic.help("write `[[threads, key_ranges]]`, with a list for each group"));
             return Vec::new();
         }
@@ -73,8 +74,7 @@ impl Lowering<'_> {
                 continue;
             }
             let (n_first, n_other) = (values(length(first)), values(length(other)));
-            let message =
-                format!("`{}` has {n_first} and `{}` has {n_other}", first.value.key(), other.value.key());
+            let message = format!("`{}` has {n_first} and `{}` has {n_other}", first.value.key(), other.value.key());
             let diagnostic = Diagnostic::new(&codes::ZIP_LENGTHS, other.at.clone(), message).label(n_other);
             self.report(diagnostic.also(first.at.clone(), n_first).help("linked parameters need equally many values"));
             return;
