@@ -1,6 +1,6 @@
 //! The main job as a user does it: make, edit, make again, kill, continue, rerun.
 
-mod support;
+mod playground;
 
 use std::{
     fs,
@@ -9,7 +9,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use support::{Done, Playground};
+use playground::{Done, Playground};
 
 /// Eight trials and four accounting trials of real structures, in about a second.
 const SPEC: &str = "\

@@ -1,10 +1,10 @@
 //! The README tells the truth: its commands run, its paths exist, its table is that of the code.
 
-mod support;
+mod playground;
 
 use std::{fs, path::Path};
 
-use support::Playground;
+use playground::Playground;
 
 fn readme() -> String {
     fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md")).unwrap()

@@ -22,8 +22,8 @@ impl Plan {
     /// Compiles `spec`: bounds it, expands it into cells, and orders the trials.
     ///
     /// # Errors
-    /// [`PlanError::OverLimit`] or [`PlanError::OverCeiling`] before anything is expanded; [`PlanError::Rules`] with
-    /// every rule and claim that speaks of no cell; [`PlanError::NoCells`] when all are excluded.
+    /// [`PlanError::OverLimit`] before anything too large is built; [`PlanError::Rules`] with every rule and claim that
+    /// speaks of no cell; [`PlanError::NoCells`] when all are excluded.
     pub fn compile(spec: &Spec) -> Result<Self, PlanError> {
         limits::check_crossing(spec)?;
         let Expansion { values, cells, faults } = expand::expand(spec);
@@ -63,7 +63,7 @@ impl Plan {
 
     /// Returns the number of cells, at least 1.
     pub fn n_cells(&self) -> u32 {
-        u32::try_from(self.cells.len()).expect("a plan has far fewer cells")
+        u32::try_from(self.cells.len()).expect("the largest `limits.cells` is far smaller")
     }
 
     fn block(&self, kind: BlockKind, trial_idx: u32) -> Block {
@@ -82,7 +82,7 @@ fn check_rules(spec: &Spec, plan: &Plan, mut faults: Vec<RuleFault>) -> Result<(
     let vain = sides.filter(|(claim, structure)| !has_cell(plan, claim, structure));
     faults.extend(vain.map(|(claim, structure)| RuleFault {
         at: claim.at.clone(),
-        problem: RuleProblem::ClaimsNothing { structure: structure.clone(), claim: claim.text.clone() },
+        problem: RuleProblem::ClaimsNothing { structure: structure.clone() },
     }));
     if spec.quick || faults.is_empty() { Ok(()) } else { Err(PlanError::Rules(faults)) }
 }

@@ -1,8 +1,10 @@
 //! From text to a [`Spec`], or to every mistake in it.
 
+use std::{collections::BTreeMap, sync::LazyLock};
+
 use super::{
     Catalogue, Spec,
-    fields::{self, Default, Kind},
+    fields::{self, Default, FIELDS, Kind},
     keys::{Place, Written},
     lower::{Axis, Draft, Lowering, Placed},
     model::{Limits, Order},
@@ -68,7 +70,10 @@ pub fn compile_with(source: &Source, quick: bool, catalogue: &Catalogue) -> Resu
     let short = overlaid.map(|overlaid| {
         let mut found_in_short = Vec::new();
         let (_, short) = lower(&source.text, catalogue, Some(&draft), &overlaid, &mut found_in_short);
-        found.extend(found_in_short.into_iter().filter(|it| quick || it.severity() == Severity::Error));
+        // What was said about the whole spec is not said again with the values of the short one.
+        let is_new = |it: &Diagnostic| !found.iter().any(|said| said.code == it.code && said.at == it.at);
+        found_in_short.retain(|it| is_new(it) && (quick || it.severity() == Severity::Error));
+        found.append(&mut found_in_short);
         short
     });
     diag::sort(&mut found);
@@ -112,6 +117,16 @@ fn lower(
     (draft, spec)
 }
 
+/// The defaults of the table as trees, without places because no one wrote them.
+static DEFAULTS: LazyLock<BTreeMap<&'static str, Node>> = LazyLock::new(|| {
+    let texts = FIELDS.iter().filter_map(|field| match field.default {
+        Default::Text(text) => Some((field.key, text)),
+        Default::Required | Default::Absent => None,
+    });
+    let read = |text| yaml::read(text).0.expect("a test lowers every default").unplaced();
+    texts.map(|(key, text)| (key, read(text))).collect()
+});
+
 /// What a spec says besides parameters and rules.
 struct Settings {
     name: String,
@@ -138,10 +153,7 @@ impl<'s> Pass<'s> {
         if let Some(node) = self.written.get(key) {
             return Some(lower(&mut self.lowering, node));
         }
-        let field = fields::find(key).expect("only keys of the table are asked for");
-        let Default::Text(text) = field.default else { return None };
-        let (default, _) = yaml::read(text);
-        Some(lower(&mut self.lowering, &default.expect("a test lowers every default").unplaced()))
+        DEFAULTS.get(key).map(|node| lower(&mut self.lowering, node))
     }
 
     /// Lowers everything that is neither a parameter nor a rule. All of it, before anything missing ends it.

@@ -38,7 +38,11 @@ fn explain_field(field: &Field) -> String {
         Default::Text(text) => format!("`{text}`"),
     };
     let mut lines = vec![format!("{}\n\n{}\n", field.key, wrap(field.meaning))];
-    let axis = if field.is_axis() { "; a list makes it an axis" } else { "" };
+    let axis = match field.kind {
+        Kind::Mixes => "; several make it an axis",
+        _ if field.is_axis() => "; a list makes it an axis",
+        _ => "",
+    };
     lines.push(format!("values:  {}{axis}", field.range()));
     if !field.unit().is_empty() {
         lines.push(format!("unit:    {}", field.unit()));

@@ -32,7 +32,7 @@ impl Lowering<'_> {
     fn judge_reclamation(&mut self, draft: &Draft) {
         let mut judged = Vec::new();
         for pair in pairs(draft, Parameter::Structure, Parameter::Reclamation) {
-            let (Value::Structure(structure), Some(used)) = (&pair.a.value, used_as(draft, &pair.a.value)) else {
+            let (Value::Structure(structure), Some(used)) = (&pair.a.value, used_as(draft, pair.a.value)) else {
                 continue;
             };
             let fixed = draft.overrides.iter().find(|fixed| {

@@ -106,7 +106,7 @@ fn value(field: &Field) -> Value {
 }
 
 fn definitions() -> Value {
-    let share = json!({ "anyOf": [{ "const": "rest" }, { "type": "number", "minimum": 0, "maximum": 100 }, number(Quantity::Percent)] });
+    let share = json!({ "anyOf": [{ "const": "rest" }, { "type": "number", "minimum": 0, "maximum": 100 }, number(Quantity::Share)] });
     let mut shares = Map::new();
     for operation in ["insert", "remove", "contains"] {
         shares.insert(operation.to_owned(), share.clone());

@@ -1,92 +1,128 @@
-//! What integration tests share: a folder of one's own, the built command, and how to skip honestly.
-#![allow(dead_code, reason = "each test binary uses a part of it")]
+//! A catalogue, a source of randomness and a judge of JSON Schemas for the tests of specs.
 
-use std::{
-    fs,
-    path::{Path, PathBuf},
-    process::{Command, Output},
+use rare_workloads::{
+    families::set::Parameters,
+    protocol::{Reclamation, Reply, Request},
+    structures::{Adt, Driver, ErasedSet, Info, Insert, ParameterInfo, Reclaims, Semantics, Structure},
+};
+use serde_json::Value;
+
+/// A structure that supports every scheme and has a parameter, and one that only leaks.
+pub static STRUCTURES: &[&Structure] = &[&BOTH, &LEAKY];
+
+static BOTH: Structure = Structure {
+    info: info("both", &[ParameterInfo { name: "fanout", default: 16, range: (2, 64), meaning: "children of a node" }]),
+    drivers: &[(Reclamation::None, &NeverRun), (Reclamation::Epoch, &NeverRun)],
 };
 
-/// Says that a part is skipped because the machine lacks something; refuses to when CI forbids it.
-pub fn skip(reason: &str) {
-    eprintln!("skipped: {reason}");
-    assert!(std::env::var_os("RARE_TESTS_SKIP").is_none_or(|rule| rule != "refused"), "must not skip here: {reason}");
-}
+static LEAKY: Structure = Structure { info: info("leaky", &[]), drivers: &[(Reclamation::None, &NeverRun)] };
 
-/// An empty folder in which one test runs `rare` without meeting the others.
-pub struct Playground {
-    folder: tempfile::TempDir,
-}
-
-impl Playground {
-    /// Makes the folder.
-    pub fn new() -> Self {
-        Self { folder: tempfile::tempdir().expect("a temporary folder") }
-    }
-
-    /// Its path.
-    pub fn path(&self) -> &Path {
-        self.folder.path()
-    }
-
-    /// Writes a file into it.
-    pub fn write(&self, name: &str, text: &str) -> PathBuf {
-        let path = self.path().join(name);
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(&path, text).unwrap();
-        path
-    }
-
-    /// The command `rare` in this folder, with a machine lock of its own so that tests may measure side by side.
-    pub fn rare(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_rare"));
-        command.args(arguments).current_dir(self.path()).env("RARE_MACHINE_LOCK", self.path().join("machine.lock"));
-        command.env_remove("NO_COLOR").env("TERM", "dumb");
-        command
-    }
-
-    /// Runs `rare` and returns what came of it.
-    pub fn run(&self, arguments: &[&str]) -> Done {
-        Done::of(self.rare(arguments).output().expect("rare starts"))
+const fn info(name: &'static str, parameters: &'static [ParameterInfo]) -> Info {
+    Info {
+        name,
+        title: name,
+        source: "a test",
+        progress: "blocking",
+        semantics: Semantics { adt: Adt::OrderedDictionary, insert: Insert::IfAbsent, key_bits: 64, value_bits: 64 },
+        reclaims: Reclaims::Deferred,
+        deviations: &[],
+        invariants: &[],
+        parameters,
     }
 }
 
-/// A finished command.
-pub struct Done {
-    /// Exit code, or 128 + signal.
-    pub code: i32,
-    /// Standard output.
-    pub stdout: String,
-    /// Standard error.
-    pub stderr: String,
+/// A driver for specs that are compiled and never run.
+struct NeverRun;
+
+impl Driver for NeverRun {
+    fn trial(&self, _: &Request) -> Result<Reply, String> {
+        unreachable!("specs are only compiled here")
+    }
+
+    fn erased(&self, _: &Parameters) -> Box<dyn ErasedSet> {
+        unreachable!("specs are only compiled here")
+    }
 }
 
-impl Done {
-    /// Reads the output of a finished command.
-    pub fn of(output: Output) -> Self {
-        use std::os::unix::process::ExitStatusExt;
-        let code = output.status.code().unwrap_or_else(|| 128 + output.status.signal().unwrap_or(0));
-        Self {
-            code,
-            stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
-            stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+/// Splitmix64, so that a failure can be repeated from its seed.
+pub struct Random(pub u64);
+
+impl Random {
+    /// Draws a number below `bound`.
+    pub fn below(&mut self, bound: usize) -> usize {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        ((u128::from(z ^ (z >> 31)) * bound as u128) >> 64) as usize
+    }
+}
+
+/// Judges an instance by the keywords that the schema of specs uses. Patterns are judged only where they are quantities.
+///
+/// # Errors
+/// The first keyword that does not hold, with the instance.
+pub fn fits(root: &Value, schema: &Value, instance: &Value) -> Result<(), String> {
+    let keywords = schema.as_object().ok_or("a schema is an object")?;
+    for (keyword, expected) in keywords {
+        let holds = match keyword.as_str() {
+            "$ref" => {
+                let pointer = expected.as_str().and_then(|it| it.strip_prefix('#')).ok_or("only local references")?;
+                fits(root, root.pointer(pointer).ok_or("a dangling reference")?, instance)?;
+                true
+            }
+            "const" => expected == instance,
+            "enum" => expected.as_array().is_some_and(|values| values.contains(instance)),
+            "type" => match expected.as_str() {
+                Some("object") => instance.is_object(),
+                Some("array") => instance.is_array(),
+                Some("string") => instance.is_string(),
+                Some("number") => instance.is_number(),
+                Some("integer") => instance.is_i64() || instance.is_u64(),
+                other => return Err(format!("unknown type {other:?}")),
+            },
+            "anyOf" => expected.as_array().is_some_and(|any| any.iter().any(|one| fits(root, one, instance).is_ok())),
+            "minimum" => instance.as_f64().is_none_or(|number| number >= expected.as_f64().unwrap_or(f64::MIN)),
+            "maximum" => instance.as_f64().is_none_or(|number| number <= expected.as_f64().unwrap_or(f64::MAX)),
+            "minItems" => instance.as_array().is_none_or(|items| items.len() as u64 >= expected.as_u64().unwrap_or(0)),
+            "minProperties" => {
+                instance.as_object().is_none_or(|object| object.len() as u64 >= expected.as_u64().unwrap_or(0))
+            }
+            "items" => {
+                instance.as_array().into_iter().flatten().try_for_each(|item| fits(root, expected, item))?;
+                true
+            }
+            "required" => expected.as_array().into_iter().flatten().all(|key| {
+                instance.as_object().is_none_or(|object| object.contains_key(key.as_str().unwrap_or_default()))
+            }),
+            "properties" => {
+                for (key, value) in instance.as_object().into_iter().flatten() {
+                    expected.get(key).map_or(Ok(()), |schema| fits(root, schema, value))?;
+                }
+                true
+            }
+            "additionalProperties" => {
+                for (key, value) in instance.as_object().into_iter().flatten() {
+                    if schema["properties"].get(key).is_none() {
+                        match expected {
+                            Value::Bool(false) => return Err(format!("unknown key {key}")),
+                            schema => fits(root, schema, value)?,
+                        }
+                    }
+                }
+                true
+            }
+            "propertyNames" => {
+                let names = instance.as_object().into_iter().flatten().map(|(key, _)| Value::from(key.as_str()));
+                names.into_iter().try_for_each(|name| fits(root, expected, &name))?;
+                true
+            }
+            "pattern" | "uniqueItems" | "$schema" | "$defs" | "title" | "description" | "x-class" | "x-default" => true,
+            other => return Err(format!("the judge does not know {other}")),
+        };
+        if !holds {
+            return Err(format!("{keyword} {expected} does not hold for {instance}"));
         }
     }
-
-    /// Asserts the exit code, showing everything otherwise.
-    #[track_caller]
-    pub fn expect(self, code: i32) -> Self {
-        assert_eq!(self.code, code, "stdout:\n{}\nstderr:\n{}", self.stdout, self.stderr);
-        self
-    }
-
-    /// The first word after a label at the start of a line of standard output.
-    #[track_caller]
-    pub fn word(&self, label: &str) -> &str {
-        self.stdout
-            .lines()
-            .find_map(|line| line.strip_prefix(label))
-            .and_then(|rest| rest.split_whitespace().next())
-            .unwrap_or_else(|| panic!("no line `{label} …` in\n{}\n{}", self.stdout, self.stderr))
-    }
+    Ok(())
 }

@@ -190,7 +190,7 @@ impl Field {
                 Quantity::Duration => "`ns`, `us`, `ms`, `s`, `m`, `h`",
                 Quantity::Size => "`B`, `KiB`, `MiB`, `GiB`",
                 Quantity::Count => "none, or `k`, `M`, `G`",
-                Quantity::Percent => "`%`",
+                Quantity::Percent | Quantity::Share => "`%`",
                 Quantity::Integer | Quantity::Decimal => "",
             },
             _ => "",
@@ -198,12 +198,9 @@ impl Field {
     }
 }
 
-/// Writes the words of a list, marking those of later versions.
+/// Writes the words of a list that are built.
 fn listing(words: &'static [Word]) -> String {
-    let names: Vec<String> = words
-        .iter()
-        .map(|word| if word.built { format!("`{}`", word.name) } else { format!("`{}` (not built yet)", word.name) })
-        .collect();
+    let names: Vec<String> = words::built_names(words).map(|name| format!("`{name}`")).collect();
     names.join(", ")
 }
 

@@ -119,7 +119,7 @@ impl Lowering<'_> {
         let at = self.part(node, text, label);
         let help = match suggest::closest(label, draft.labels()) {
             Some(meant) => format!("did you mean `{meant}`?"),
-            None => format!("it has {}", enumerate(draft.labels())),
+            None => format!("`structures` has {}", enumerate(draft.labels())),
         };
         self.report(Diagnostic::new(&codes::CLAIM_STRUCTURE, at, message).help(help));
         false
@@ -156,7 +156,11 @@ fn help_for(text: &str) -> Option<String> {
         return Some("claims are strict; `by: 5%` adds a margin".to_owned());
     }
     let n_marks = text.matches(['>', '<']).count();
-    (n_marks > 1).then(|| "compare two structures a claim, and write several claims".to_owned())
+    Some(match n_marks {
+        0 => "`a > b` claims that `a` is faster than `b`".to_owned(),
+        1 => "labels of structures have no spaces".to_owned(),
+        _ => "compare two structures a claim, and write several claims".to_owned(),
+    })
 }
 
 #[cfg(test)]

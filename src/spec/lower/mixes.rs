@@ -89,7 +89,7 @@ impl Lowering<'_> {
                     self.report(diagnostic.help("give one of them a number"));
                 }
                 rest = Some((operation, value));
-            } else if let Some(share) = self.share(value) {
+            } else if let Some(share) = self.number(key.text(), value, Quantity::Share, (0, WHOLE)) {
                 shares[operation] = share;
             }
         }
@@ -97,28 +97,6 @@ impl Lowering<'_> {
             return None;
         }
         self.whole(node, shares, rest)
-    }
-
-    /// Lowers one share, in percent, with or without the sign.
-    fn share(&mut self, node: &Node) -> Option<u64> {
-        if let tree::Kind::Scalar(scalar) = &node.kind
-            && !scalar.quoted
-            && !node.is_null()
-            && !scalar.text.ends_with('%')
-        {
-            let with_sign = tree::Scalar { text: format!("{}%", scalar.text), quoted: false };
-            // A bare number is meant in percent. Other mistakes are reported of the text as written.
-            if Quantity::Percent.parse(&with_sign.text).is_err() {
-                let malformed = Quantity::Decimal.parse(&scalar.text).err();
-                let malformed = malformed.or_else(|| Quantity::Percent.parse(&with_sign.text).err());
-                let malformed = malformed.expect("one of the two refused it");
-                self.malformed(node, Quantity::Decimal, malformed);
-                return None;
-            }
-            let signed = Node { at: node.at.clone(), kind: tree::Kind::Scalar(with_sign) };
-            return self.number("a share", &signed, Quantity::Percent, (0, WHOLE));
-        }
-        self.number("a share", node, Quantity::Percent, (0, WHOLE))
     }
 
     /// Checks that the shares are a whole, and gives the rest to the one that takes it.

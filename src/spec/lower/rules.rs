@@ -173,10 +173,10 @@ impl Lowering<'_> {
         let diagnostic = Diagnostic::new(&codes::RULE_VALUE, node.at.clone(), message);
         let help = match meant {
             Some(meant) => format!("did you mean `{meant}`?"),
-            None if known.len() > MAX_LISTED => format!("it has {} other values", known.len()),
-            None => format!("it has {}", enumerate(known.iter().map(String::as_str))),
+            None if known.len() > MAX_LISTED => format!("`{}` has {} other values", field.key, known.len()),
+            None => format!("`{}` has {}", field.key, enumerate(known.iter().map(String::as_str))),
         };
-        self.report(diagnostic.label("the rule would do nothing").help(help));
+        self.report(diagnostic.label("matches no cell").help(help));
     }
 
     /// Returns the mix that a name stands for.
@@ -191,7 +191,7 @@ impl Lowering<'_> {
             let help = match suggest::closest(name, names()) {
                 Some(meant) => format!("did you mean `{meant}`?"),
                 None if names().next().is_none() => "give the mixes names to speak of them".to_owned(),
-                None => format!("it has {}", enumerate(names())),
+                None => format!("`mixes` has {}", enumerate(names())),
             };
             self.report(diagnostic.help(help));
         }

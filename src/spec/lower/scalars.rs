@@ -61,7 +61,7 @@ impl Lowering<'_> {
         }
         let size = if number < min { "small" } else { "large" };
         let message = format!("{} is too {size} for `{key}`", quote(text));
-        let bounds = format!("from `{}` to `{}`", quantity.write(min), quantity.write(max));
+        let bounds = format!("takes `{}` to `{}`", quantity.write(min), quantity.write(max));
         self.report(Diagnostic::new(&codes::RANGE, node.at.clone(), message).label(bounds));
         None
     }
@@ -75,7 +75,7 @@ impl Lowering<'_> {
                 let size = if number < min { "small" } else { "large" };
                 let message = format!("{} is too {size} for `{key}`", quote(text));
                 let diagnostic = Diagnostic::new(&codes::RANGE, node.at.clone(), message);
-                self.report(diagnostic.label(format!("from `{min}` to `{max}`")));
+                self.report(diagnostic.label(format!("takes `{min}` to `{max}`")));
                 None
             }
             Err(malformed) => {
@@ -135,7 +135,7 @@ impl Lowering<'_> {
         match find(words, &scalar.text) {
             Some(word) if word.built => Some(word),
             Some(word) => {
-                self.not_built(node, word.name, word.meaning, words);
+                self.not_built(node, word.name, words);
                 None
             }
             None => {
@@ -154,23 +154,27 @@ impl Lowering<'_> {
         }
     }
 
-    fn not_built(&mut self, node: &Node, name: &str, meaning: &str, words: &'static [Word]) {
+    fn not_built(&mut self, node: &Node, name: &str, words: &'static [Word]) {
         let diagnostic = Diagnostic::new(&codes::NOT_BUILT, node.at.clone(), format!("`{name}` is not built yet"));
         let help = format!("this version knows {}", enumerate(built_names(words)));
-        self.report(diagnostic.label(meaning).help(help));
+        self.report(diagnostic.label("known, but not in this version").help(help));
     }
 
     /// Lowers the name of the spec, which becomes a folder.
     pub(crate) fn file_name(&mut self, node: &Node) -> Option<String> {
-        self.name_of(node, "a name", |c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-')
+        self.name_of(node, "a name", "`a-z`, `0-9` and `-`", |c| {
+            c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-'
+        })
     }
 
     /// Lowers a label of a structure or mix.
     pub(crate) fn label(&mut self, node: &Node) -> Option<String> {
-        self.name_of(node, "a label", |c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '+'))
+        self.name_of(node, "a label", "letters without accents, digits, `-`, `_`, `.` and `+`", |c| {
+            c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '+')
+        })
     }
 
-    fn name_of(&mut self, node: &Node, due: &str, allowed: impl Fn(char) -> bool) -> Option<String> {
+    fn name_of(&mut self, node: &Node, due: &str, made_of: &str, allowed: impl Fn(char) -> bool) -> Option<String> {
         let scalar = self.scalar(node, due)?;
         let text = scalar.text.as_str();
         if !scalar.quoted && reads_as_other(text) {
@@ -197,16 +201,18 @@ impl Lowering<'_> {
         let cleaned: String = text.trim().to_lowercase().chars().map(|c| if allowed(c) { c } else { '-' }).collect();
         let cleaned = cleaned.trim_matches('-');
         let usable = !cleaned.is_empty() && cleaned.len() <= MAX_NAME && cleaned.is_ascii() && !reads_as_other(cleaned);
-        let help = usable.then(|| format!("write `{cleaned}`"));
+        let help = if usable { format!("write `{cleaned}`") } else { format!("use {made_of}") };
         let diagnostic = Diagnostic::new(&codes::NAME, node.at.clone(), format!("the name {} {problem}", quote(text)));
-        self.report(diagnostic.label(format!("expected {due}")).maybe_help(help));
+        self.report(diagnostic.label(format!("expected {due}")).help(help));
         None
     }
 }
 
 fn missing_value(node: &Node, due: &str) -> Diagnostic {
     let diagnostic = Diagnostic::new(&codes::MISSING_VALUE, node.at.clone(), "a value is missing");
-    diagnostic.label(format!("expected {due}")).help("leave the key out to get its default")
+    diagnostic
+        .label(format!("expected {due}"))
+        .help("give a value; a key that is left out takes its default, if it has one")
 }
 
 /// Tells whether some YAML reader takes the unquoted text for a boolean, nothing, or a number.

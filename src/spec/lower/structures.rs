@@ -42,7 +42,7 @@ impl Lowering<'_> {
     /// Lowers the structures of the spec.
     pub(super) fn structures(&mut self, draft: &mut Draft, node: &Node) -> Vec<Placed<Value>> {
         let mut labels: BTreeMap<String, Span> = BTreeMap::new();
-        let entries = self.each("structures", node, |lowering, item| {
+        self.each("structures", node, |lowering, item| {
             let (structure, label_at) = match item.entries() {
                 Some(entries) => lowering.entry(draft, item, entries)?,
                 None => (lowering.plain(draft, item)?, item.at.clone()),
@@ -56,8 +56,7 @@ impl Lowering<'_> {
             }
             labels.insert(structure.label.clone(), label_at);
             Some(Value::Structure(structure))
-        });
-        entries
+        })
     }
 
     /// Lowers a bare name.
@@ -77,10 +76,24 @@ impl Lowering<'_> {
         };
         let structure = self.catalogued(name);
         let (label, label_at) = match node.get("as") {
-            Some(label) => (self.label(label)?, label.at.clone()),
-            None => (structure?.info.name.to_owned(), name.at.clone()),
+            Some(label) => (self.label(label), label.at.clone()),
+            None => (structure.map(|structure| structure.info.name.to_owned()), name.at.clone()),
         };
         let structure = structure?;
+        let parameters = self.parameters_of(draft, structure, label.as_deref(), entries);
+        let label = label?;
+        draft.used.push(Used { label: label.clone(), structure, at: label_at.clone() });
+        Some((StructureUse { name: structure.info.name.to_owned(), label, parameters }, label_at))
+    }
+
+    /// Lowers what an entry sets besides its name and label. Without a label nothing can be fixed for it.
+    fn parameters_of(
+        &mut self,
+        draft: &mut Draft,
+        structure: &Structure,
+        label: Option<&str>,
+        entries: &[Entry],
+    ) -> BTreeMap<String, u64> {
         let mut parameters = defaults(structure);
         for Entry { key, value } in entries {
             let text = key.text();
@@ -89,8 +102,8 @@ impl Lowering<'_> {
             }
             if let Some((_, parameter)) = OVERRIDES.iter().find(|(known, _)| *known == text) {
                 let lowered = self.value(fields::of(*parameter), value);
-                draft.overrides.extend(lowered.map(|lowered| Override {
-                    label: label.clone(),
+                draft.overrides.extend(lowered.zip(label).map(|(lowered, label)| Override {
+                    label: label.to_owned(),
                     parameter: *parameter,
                     value: Placed { value: lowered, at: value.at.clone() },
                 }));
@@ -102,8 +115,7 @@ impl Lowering<'_> {
                 self.unknown_parameter(structure, text, &key.at);
             }
         }
-        draft.used.push(Used { label: label.clone(), structure, at: label_at.clone() });
-        Some((StructureUse { name: structure.info.name.to_owned(), label, parameters }, label_at))
+        parameters
     }
 
     fn unknown_parameter(&mut self, structure: &Structure, text: &str, at: &Span) {
@@ -135,7 +147,8 @@ impl Lowering<'_> {
         if self.catalogue.planned.contains(&name) {
             let message = format!("the structure `{name}` is not built yet");
             let help = format!("this version has {}", super::super::words::enumerate(built()));
-            self.report(Diagnostic::new(&codes::NOT_BUILT, node.at.clone(), message).help(help));
+            let diagnostic = Diagnostic::new(&codes::NOT_BUILT, node.at.clone(), message);
+            self.report(diagnostic.label("known, but not in this version").help(help));
             return None;
         }
         let diagnostic =

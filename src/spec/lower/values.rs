@@ -116,6 +116,15 @@ impl Lowering<'_> {
         if matches!(&node.kind, tree::Kind::Scalar(scalar) if scalar.text == "all") {
             return Some(Threads::All);
         }
+        if let tree::Kind::Scalar(scalar) = &node.kind
+            && scalar.text.starts_with(char::is_alphabetic)
+        {
+            let message = format!("{} is not a count of threads", quote(&scalar.text));
+            let meant = suggest::closest(&scalar.text, ["all"]).map(|_| "write `all` for every CPU that is allowed");
+            let diagnostic = Diagnostic::new(&codes::NOT_A_NUMBER, node.at.clone(), message);
+            self.report(diagnostic.label("expected a count, such as `4`, or `all`").maybe_help(meant));
+            return None;
+        }
         let count = self.number(key, node, Quantity::Count, (1, max))?;
         Some(Threads::Count(u32::try_from(count).expect("bounded by the table")))
     }
@@ -147,7 +156,11 @@ impl Lowering<'_> {
                 share(u32::try_from(points).expect("bounded by WHOLE"))
             }
             text if text.starts_with(|c: char| c.is_ascii_digit() || matches!(c, '-' | '+' | '.')) => {
-                self.number("prefill", node, Quantity::Count, (0, u64::MAX >> 11)).map(Prefill::Keys)
+                match self.number("prefill", node, Quantity::Count, (0, u64::MAX >> 11))? {
+                    // One value for an empty structure, so that `none` and `0` are the same cell.
+                    0 => share(0),
+                    keys => Some(Prefill::Keys(keys)),
+                }
             }
             _ => self.word(words::PREFILLS, &[], node).and(None),
         }
@@ -179,7 +192,9 @@ pub(super) fn number_value(quantity: Quantity, number: u64) -> Value {
     match quantity {
         Quantity::Duration => Value::Duration(Nanos(number)),
         Quantity::Size => Value::Bytes(Bytes(number)),
-        Quantity::Count | Quantity::Integer | Quantity::Percent | Quantity::Decimal => Value::Count(number),
+        Quantity::Count | Quantity::Integer | Quantity::Percent | Quantity::Share | Quantity::Decimal => {
+            Value::Count(number)
+        }
     }
 }
 
