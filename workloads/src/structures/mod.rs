@@ -11,7 +11,8 @@ mod walk;
 
 use crate::{
     families::set::{Parameters, SetHandle},
-    protocol::{Audit, Reclamation, Reply, Request},
+    harness::Measurements,
+    protocol::{Audit, Reclamation, Request},
 };
 
 /// Every structure that can be run, in the order in which listings show them.
@@ -135,7 +136,7 @@ pub trait Driver: Sync {
     ///
     /// # Errors
     /// In words, when the trial could not be run as asked (a pin refused by the kernel, say).
-    fn trial(&self, request: &Request) -> Result<Reply, String>;
+    fn trial(&self, request: &Request) -> Result<Measurements, String>;
 
     /// Makes an empty instance for tests over the whole registry.
     fn erased(&self, parameters: &Parameters) -> Box<dyn ErasedSet>;
