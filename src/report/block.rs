@@ -26,8 +26,6 @@ pub(crate) enum Tone {
 #[derive(Clone, Debug, Serialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub(crate) enum Block {
-    /// A heading below the section's.
-    Heading { text: String },
     /// A paragraph of plain text.
     Paragraph { text: String, strong: bool },
     /// A person's Markdown, made safe in both formats.
@@ -80,6 +78,8 @@ pub(crate) struct Column {
     pub unit: &'static str,
     /// Numbers stand right-aligned.
     pub numeric: bool,
+    /// Many weak numbers that may take several lines.
+    pub wide: bool,
 }
 
 /// A cell.
@@ -123,10 +123,6 @@ impl Block {
         Self::Paragraph { text: text.into(), strong: false }
     }
 
-    pub(crate) fn heading(text: impl Into<String>) -> Self {
-        Self::Heading { text: text.into() }
-    }
-
     pub(crate) fn callout(tone: Tone, title: impl Into<String>, text: impl Into<String>) -> Self {
         Self::Callout { tone, title: title.into(), text: text.into() }
     }
@@ -139,7 +135,6 @@ impl Block {
     /// Returns the word that names the block's templates.
     pub(crate) fn kind(&self) -> &'static str {
         match self {
-            Self::Heading { .. } => "heading",
             Self::Paragraph { .. } => "paragraph",
             Self::Prose { .. } => "prose",
             Self::Callout { .. } => "callout",
@@ -162,6 +157,7 @@ impl Table {
             title: title.to_owned(),
             unit: unit.unwrap_or_default(),
             numeric: unit.is_some(),
+            wide: false,
         };
         let columns = columns.iter().map(column).collect();
         Self { caption: caption.into(), columns, rows: Vec::new(), note: String::new() }

@@ -8,33 +8,24 @@ pub(crate) const NONE: &str = "–";
 /// Operations per second to Mops/s.
 const MEGA: f64 = 1e6;
 
-/// Digits after the point for a column of throughputs, so that its smallest has three significant ones.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Mops {
-    n_digits: usize,
+/// Writes a throughput in Mops/s with about four significant digits, without the unit.
+///
+/// Trials differ by a percent or so: four digits show that they do, and a fixed number of decimals would drown either
+/// the fastest or the slowest cell of a table that spans a list and a tree.
+pub(crate) fn mops(ops_per_second: f64) -> String {
+    let value = ops_per_second / MEGA;
+    let n_digits = match value.abs() {
+        size if size >= 100.0 => 1,
+        size if size >= 10.0 => 2,
+        size if size >= 1.0 => 3,
+        _ => 4,
+    };
+    format!("{value:.n_digits$}")
 }
 
-impl Mops {
-    /// Chooses the digits for these throughputs, in operations per second.
-    pub(crate) fn for_column(values: impl Iterator<Item = f64>) -> Self {
-        let least = values.filter(|&value| value > 0.0).fold(f64::INFINITY, f64::min) / MEGA;
-        let n_digits = match least {
-            least if least >= 1.0 => 2,
-            least if least >= 0.1 => 3,
-            _ => 4,
-        };
-        Self { n_digits }
-    }
-
-    /// Writes a throughput in Mops/s, without the unit.
-    pub(crate) fn text(self, ops_per_second: f64) -> String {
-        format!("{:.*}", self.n_digits, ops_per_second / MEGA)
-    }
-
-    /// Writes an interval of throughputs.
-    pub(crate) fn interval(self, interval: Interval) -> String {
-        format!("{} – {}", self.text(interval.low), self.text(interval.high))
-    }
+/// Writes an interval of throughputs in Mops/s.
+pub(crate) fn mops_interval(interval: Interval) -> String {
+    format!("{} – {}", mops(interval.low), mops(interval.high))
 }
 
 /// Writes a ratio, such as `1.84×`.
@@ -107,9 +98,11 @@ mod tests {
 
     #[test]
     fn digits_are_fixed() {
-        let mops = Mops::for_column([1.0e6, 30_000_000.0].into_iter());
-        assert_eq!(mops.text((0.1 + 0.2) * 1e7), "3.00");
-        assert_eq!(Mops::for_column([2e5].into_iter()).text(2e5), "0.200");
+        assert_eq!(mops((0.1 + 0.2) * 1e7), "3.000");
+        assert_eq!(
+            (mops(137.25e6), mops(14.809_5e6), mops(39_812.0)),
+            ("137.2".into(), "14.81".into(), "0.0398".into())
+        );
         assert_eq!(ratio(1.8449), "1.84×");
         assert_eq!(ratio(0.012), "0.012×");
         assert_eq!(percent(0.123_45), "12.3 %");

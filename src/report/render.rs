@@ -72,8 +72,6 @@ static TEMPLATES: &[(&str, &str)] = templates![
     "blocks/embedded.md.j2",
     "blocks/figure.html.j2",
     "blocks/figure.md.j2",
-    "blocks/heading.html.j2",
-    "blocks/heading.md.j2",
     "blocks/list.html.j2",
     "blocks/list.md.j2",
     "blocks/paragraph.html.j2",

@@ -1,7 +1,7 @@
 //! Text from outside made harmless: for the eye in every format, and for Markdown's syntax.
 
-/// Longest text that a cell or a line shows; the rest is in the plan and in `data.csv`.
-const MAX_CHARS: usize = 160;
+/// Longest text that a cell or a paragraph shows; the rest is in the plan and in `data.csv`.
+const MAX_CHARS: usize = 1000;
 
 /// Replaces what could fool the eye: controls, line breaks and marks that change the direction of writing become
 /// visible, and a long text is cut.
@@ -88,7 +88,7 @@ mod tests {
     #[test]
     fn hostile_text_is_seen_and_does_nothing() {
         assert_eq!(visible("a\u{202e}b\nc\u{7}"), "a\\u{202e}b c\\u{7}");
-        assert_eq!(visible(&"x".repeat(300)).chars().count(), MAX_CHARS + 1);
+        assert_eq!(visible(&"x".repeat(3000)).chars().count(), MAX_CHARS + 1);
         assert_eq!(markdown("a|b`c<d>*"), r"a\|b\`c\<d\>\*");
         assert_eq!(markdown_code("a`b"), "``a`b``");
         assert_eq!(markdown_code("`"), "`` ` ``");

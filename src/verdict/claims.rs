@@ -175,14 +175,22 @@ fn conclude<'a>(evidence: &Evidence, claim: &'a Claim, pairs: Vec<PairDecision>)
     let (decision, reason) = if pairs.is_empty() {
         (Decision::Undecided, "no pair of cells is in its scope".to_owned())
     } else if n_fail > 0 {
-        let example = evidence.cell_label(first(Decision::Fails).slower);
+        let example = match evidence.configuration_label(first(Decision::Fails).slower) {
+            label if label.is_empty() => String::new(),
+            label => format!(", such as {label}"),
+        };
         let flips = if n_hold > 0 { format!("; it holds in {n_hold}") } else { String::new() };
-        (Decision::Fails, format!("fails in {n_fail} of {} configurations, such as {example}{flips}", pairs.len()))
+        (Decision::Fails, format!("fails in {n_fail} of {} configurations{example}{flips}", pairs.len()))
     } else if n_open > 0 {
         let example = &first(Decision::Undecided).reason;
         (Decision::Undecided, format!("undecided in {n_open} of {} configurations: {example}", pairs.len()))
     } else {
-        (Decision::Holds, format!("in all {} configurations", pairs.len()))
+        let scope = if pairs.len() == 1 {
+            "in the one configuration".to_owned()
+        } else {
+            format!("in all {} configurations", pairs.len())
+        };
+        (Decision::Holds, scope)
     };
     ClaimDecision { claim, decision, reason, pairs }
 }

@@ -453,40 +453,47 @@ pub const HOSTILE: &str = "<script>alert('x')</script>|a`b``c\u{202e}gnp.exe\u{2
 
 /// A run in which every text that comes from outside is hostile.
 pub fn hostile() -> Case {
+    let mut case = named(HOSTILE);
+    case.spec.question = Some(format!(
+        "# {HOSTILE}\n\n<img src=x onerror=alert(1)>\n\n![remote](https://example.com/a.png)\n\n<script>\nalert(1)\n</script>\n\n```\nx\n"
+    ));
+    case
+}
+
+/// A run in which every text that comes from outside holds `name`.
+pub fn named(name: &str) -> Case {
     let mut case = Case::new(&SMALL);
-    let long = format!("{HOSTILE}{}", "x".repeat(300));
+    let long = format!("{name}{}", "x".repeat(300));
     for value in case.plan.values[Parameter::Structure as usize].iter_mut().chain(&mut case.spec.axes[0]) {
         let Value::Structure(structure) = value else { unreachable!("the column of structures") };
         structure.label = format!("{}{long}", structure.name);
     }
     case.spec.mix_names[0].1 = long.clone();
-    case.spec.question = Some(format!(
-        "# {HOSTILE}\n\n<img src=x onerror=alert(1)>\n\n![remote](https://example.com/a.png)\n\n<script>\nalert(1)\n</script>\n\n```\nx\n"
-    ));
+    case.spec.question = None;
     case.spec_text = format!("name: x\n# {long}\n```\n</script>\n");
     let left = format!("nm14{long}");
     let right = format!("mutex-btree{long}");
     case.claim(&left, &right, 0, Vec::new());
     for snapshot in [Some(&mut case.environment.before), case.environment.after.as_mut()].into_iter().flatten() {
         for entry in &mut snapshot.entries {
-            entry.source = HOSTILE.to_owned();
+            entry.source = name.to_owned();
             match &mut entry.reading {
-                Reading::Value(text) | Reading::Unreadable(text) => text.push_str(HOSTILE),
+                Reading::Value(text) | Reading::Unreadable(text) => text.push_str(name),
             }
         }
-        snapshot.entries[0].key = format!("machine.{HOSTILE}");
+        snapshot.entries[0].key = format!("machine.{name}");
     }
     if let Outcome::Replied(reply) = &mut case.trials[1].outcome {
-        reply.allocator.version = HOSTILE.to_owned();
-        reply.allocator.evidence = HOSTILE.to_owned();
-        reply.audit_after.violations.push(HOSTILE.to_owned());
+        reply.allocator.version = name.to_owned();
+        reply.allocator.evidence = name.to_owned();
+        reply.audit_after.violations.push(name.to_owned());
     }
     case.trials[0].outcome = Outcome::Failed {
         class: rare::record::FailureClass::Signal,
-        detail: HOSTILE.to_owned(),
-        stderr: format!("{HOSTILE}\n```\n</code></pre>{}", "y".repeat(5000)),
+        detail: name.to_owned(),
+        stderr: format!("{name}\n```\n</code></pre>{}", "y".repeat(5000)),
     };
-    case.plan.checks.push(HOSTILE.to_owned());
+    case.plan.checks.push(name.to_owned());
     case
 }
 

@@ -13,8 +13,8 @@ use super::{
 };
 use crate::stats::Interval;
 
-/// Width of a panel in points, that of a phone's text column.
-pub(super) const WIDTH: i32 = 340;
+/// Width of a panel in points: on a phone it shrinks to nine tenths, on a page it grows by as much.
+pub(super) const WIDTH: i32 = 400;
 const MARGIN: i32 = 10;
 const HEAD: i32 = 34;
 const ROW: i32 = 44;
@@ -59,7 +59,7 @@ impl Panel {
     pub(super) fn draw(&self, area: &Area, left: i32, top: i32) -> Drawn {
         let pen = Pen { area, left, top };
         let scale = Scale::up_to(self.max);
-        pen.text(&clip(&self.title, 50), (MARGIN, HEAD / 2 - 2), 13, palette::TEXT, HPos::Left)?;
+        pen.text(&clip(&self.title, 58), (MARGIN, HEAD / 2 - 2), 13, palette::TEXT, HPos::Left)?;
         pen.axis(&scale, self.height())?;
         for (row_idx, row) in (0..).zip(&self.rows) {
             pen.row(row, &scale, HEAD + ROW * row_idx)?;
@@ -110,7 +110,7 @@ impl Pen<'_, '_> {
     fn row(&self, row: &Row, scale: &Scale, top: i32) -> Drawn {
         let (ink, shape) = palette::series(row.series_idx);
         self.marker(shape, self.at((MARGIN + 8, top + 12)), 4 * UNIT, ink)?;
-        self.text(&clip(&row.label, 34), (MARGIN + 18, top + 12), 12, palette::TEXT, HPos::Left)?;
+        self.text(&clip(&row.label, 40), (MARGIN + 18, top + 12), 12, palette::TEXT, HPos::Left)?;
         let written = row.median.as_ref().map_or("no trial counts", |(_, written)| written);
         self.text(written, (WIDTH - MARGIN, top + 12), 12, palette::TEXT, HPos::Right)?;
         let middle = self.at((0, top + 31)).1;
@@ -127,7 +127,7 @@ impl Pen<'_, '_> {
         }
         for (value_idx, &value) in row.values.iter().enumerate() {
             let at = (self.x_of(value, scale), middle + lane(value_idx) * UNIT);
-            self.marker(shape, at, 2 * UNIT + UNIT / 2, Ink { ..ink })?;
+            self.marker(shape, at, 2 * UNIT + UNIT / 2, ink)?;
         }
         if let Some((median, _)) = row.median {
             let x = self.x_of(median, scale);

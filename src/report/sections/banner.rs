@@ -49,6 +49,9 @@ fn verdict(context: &Context) -> Block {
     if n_failed_claims > 0 {
         parts.push(format!("{} contradicted by the data", counted(n_failed_claims, "claim")));
     }
+    if !warned.is_empty() {
+        parts.push(format!("warnings from {}", warned.join(", ")));
+    }
     let (tone, title) = if summary.n_standing(Standing::Counted) == 0 {
         (Tone::Bad, "No trial counts: there is nothing to conclude".to_owned())
     } else if !failed.is_empty() {
@@ -57,8 +60,12 @@ fn verdict(context: &Context) -> Block {
         (Tone::Bad, "Some trials failed".to_owned())
     } else if !summary.missing.is_empty() {
         (Tone::Warn, "The run is not complete".to_owned())
+    } else if n_failed_claims > 0 {
+        (Tone::Bad, format!("The checks hold, and the data contradict {}", counted(n_failed_claims, "claim")))
     } else if !warned.is_empty() {
         (Tone::Warn, format!("Valid, with warnings: {}", warned.join(", ")))
+    } else if !changed_settings(context).is_empty() {
+        (Tone::Warn, "Valid, but the machine changed during the run".to_owned())
     } else {
         (Tone::Good, format!("Valid: all {} checks that ran pass", context.verdicts.len()))
     };
@@ -197,11 +204,8 @@ fn explainable(context: &Context) -> Card {
         .collect();
     let mut points = vec!["No hardware counter and no profile was recorded: the report says what, not why.".to_owned()];
     if let (Some(least), Some(most)) = (accounted.iter().min(), accounted.iter().max()) {
-        points.push(format!(
-            "Allocations are counted: prefilled structures take {} to {}.",
-            bytes(*least),
-            bytes(*most)
-        ));
+        let span = if least == most { bytes(*most) } else { format!("{} to {}", bytes(*least), bytes(*most)) };
+        points.push(format!("Allocations are counted: prefilled structures take {span}."));
         card("E", "Explainable", (Tone::Unknown, "memory only"), points)
     } else {
         card("E", "Explainable", (Tone::Unknown, "not known"), points)

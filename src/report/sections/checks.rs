@@ -23,10 +23,7 @@ fn build(context: &Context) -> Vec<Block> {
             Cell::new(&verdict.summary),
         ]);
     }
-    for (name, question) in not_run(context) {
-        table.row(vec![Cell::new(name), Cell::new("not run").tone(Tone::Unknown), Cell::new(question)]);
-    }
-    let mut blocks = vec![Block::Table(table)];
+    let mut blocks = vec![Block::Table(table), silent(context)];
     for verdict in context.verdicts.iter().filter(|verdict| !verdict.rows.is_empty()) {
         blocks.push(Block::Details {
             summary: format!("{}: {}", verdict.info.title, counted(verdict.rows.len(), "finding")),
@@ -37,6 +34,16 @@ fn build(context: &Context) -> Vec<Block> {
     let rules = context.verdicts.iter().map(rule).collect();
     blocks.push(Block::details("The rule of each check", vec![Block::Definitions { entries: rules }]));
     blocks
+}
+
+/// The checks that did not run: a reader must not take their silence for a pass.
+fn silent(context: &Context) -> Block {
+    let mut table = Table::new("", &[("Check", None), ("Verdict", None), ("What is not known", None)]);
+    for (name, question) in not_run(context) {
+        table.row(vec![Cell::new(name), Cell::new("not run").tone(Tone::Unknown), Cell::new(question)]);
+    }
+    let summary = format!("Not run: {}, so that what they ask is not known", counted(table.rows.len(), "check"));
+    Block::Details { summary, tone: Tone::Unknown, blocks: vec![Block::Table(table)] }
 }
 
 /// Names of checks that did not run, with what they would have asked or why they are not known.

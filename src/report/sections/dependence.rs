@@ -34,7 +34,10 @@ fn table(context: &Context, dependence: &Dependence) -> Table {
     let mut columns: Vec<(&str, Option<&'static str>)> = vec![(name.as_str(), None)];
     columns.extend(labels.iter().map(|label| (label.as_str(), Some(""))));
     columns.push(("not distinguishable", Some("")));
-    columns.push(("not comparable", Some("")));
+    let comparable = dependence.by_value.iter().all(|value| value.n_incomparable == 0);
+    if !comparable {
+        columns.push(("not comparable", Some("")));
+    }
     let mut table = Table::new(format!("Fastest structure by {name}, in numbers of configurations"), &columns);
     for value in &dependence.by_value {
         let alone = |label: &String| value.alone.iter().find(|(name, _)| name == label).map_or(0, |(_, count)| *count);
@@ -45,10 +48,11 @@ fn table(context: &Context, dependence: &Dependence) -> Table {
         };
         let mut row = vec![Cell::new(context.evidence.value_text(&values[value.value_idx as usize]))];
         row.extend(labels.iter().map(|label| count(alone(label))));
-        row.extend(
-            [value.n_open, value.n_incomparable]
-                .map(|n| Cell::new(if n == 0 { "·".to_owned() } else { n.to_string() })),
-        );
+        let plain = |count: usize| Cell::new(if count == 0 { "·".to_owned() } else { count.to_string() });
+        row.push(plain(value.n_open));
+        if !comparable {
+            row.push(plain(value.n_incomparable));
+        }
         table.row(row);
     }
     table.noted(flips(dependence, &name))

@@ -14,7 +14,7 @@ pub(super) const SECTION: Section = Section { id: "memory", title: "Memory", bui
 
 fn build(context: &Context) -> Vec<Block> {
     let columns = [
-        ("cell", None),
+        ("structure", None),
         ("bytes per key", Some("B")),
         ("blocks per key", Some("")),
         ("allocations per operation", Some("")),
@@ -30,9 +30,13 @@ fn build(context: &Context) -> Vec<Block> {
         by_cell[replied.trial.trial.cell as usize].push(replied);
     }
     let mut counted = false;
-    for (cell, replied) in (0..).zip(&by_cell) {
+    for &cell in context.evidence.summary.groups.iter().flatten() {
+        let replied = &by_cell[cell as usize];
         let of_kind = |kind| replied.iter().filter(move |replied| replied.trial.trial.kind == kind);
-        let mut row = vec![Cell::new(context.evidence.cell_label(cell))];
+        let mut row = vec![
+            Cell::new(&context.evidence.plan.cell(cell).structure().label)
+                .note(context.evidence.configuration_label(cell)),
+        ];
         counted |= of_kind(BlockKind::Account).next().is_some();
         row.extend(accounted(of_kind(BlockKind::Account).next()));
         row.extend(resident(&of_kind(BlockKind::Measure).copied().collect::<Vec<Replied>>()));

@@ -3,7 +3,6 @@
 use super::{
     answer::{self, Lead},
     block::{Block, Tone},
-    number::Mops,
 };
 use crate::verdict::{self, ClaimDecision, Evidence, Grade, Verdict};
 
@@ -61,19 +60,15 @@ struct Context<'a> {
     verdicts: Vec<Verdict>,
     claims: Vec<ClaimDecision<'a>>,
     leads: Vec<Lead>,
-    /// How every throughput of the report is written.
-    mops: Mops,
 }
 
 /// Builds every section.
 pub(crate) fn build(evidence: &Evidence) -> Vec<Built> {
-    let medians = evidence.summary.cells.iter().filter_map(|cell| Some(cell.description.as_ref()?.median));
     let context = Context {
         evidence,
         verdicts: verdict::judge(evidence),
         claims: verdict::claims::decide(evidence),
         leads: answer::leads(evidence),
-        mops: Mops::for_column(medians),
     };
     let built = |section: &&Section| Built { id: section.id, title: section.title, blocks: (section.build)(&context) };
     ALL.iter().map(built).collect()

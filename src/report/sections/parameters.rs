@@ -9,6 +9,7 @@ use crate::{
         number::NONE,
     },
     spec::{model::Order, value::Parameter},
+    units::count,
     verdict::evidence::title,
 };
 
@@ -75,7 +76,7 @@ fn resolved(parameter: Parameter, request: &rare_workloads::protocol::Request) -
             let cpus: Vec<String> = request.cpus.iter().map(cpu).collect();
             Some(format!("CPUs {} for {threads}", cpus.join(" ")))
         }
-        Parameter::Prefill => Some(format!("{} of {} keys", request.prefill_keys, request.key_range)),
+        Parameter::Prefill => Some(format!("{} of {} keys", count(request.prefill_keys), count(request.key_range))),
         Parameter::Allocator => {
             request.allocator.preload.as_ref().map(|preload| format!("{} sha256 {}", preload.path, preload.sha256))
         }

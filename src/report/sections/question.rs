@@ -44,7 +44,7 @@ fn magnitude(context: &Context) -> Option<Block> {
     }
     leads.sort_by(|a, b| a.0.total_cmp(&b.0));
     let phrase = |&(ratio, best, next): &(f64, u32, u32)| {
-        let (best_text, next_text) = (context.mops.text(median(best)?), context.mops.text(median(next)?));
+        let (best_text, next_text) = (number::mops(median(best)?), number::mops(median(next)?));
         let label = &evidence.plan.cell(best).structure().label;
         let other = &evidence.plan.cell(next).structure().label;
         Some(format!("{} ({label} {best_text} against {other} {next_text} Mops/s)", number::ratio(ratio)))
@@ -80,7 +80,7 @@ fn claims(context: &Context) -> Vec<Block> {
     let mut table = Table::new("Claims", &[("Claim", None), ("Decision", None), ("Why", None)]);
     for decided in &context.claims {
         let decision = Cell::new(decided.decision.name()).tone(tone(decided.decision)).strong();
-        table.row(vec![Cell::code(&decided.claim.text), decision, Cell::new(&decided.reason)]);
+        table.row(vec![Cell::new(&decided.claim.text).strong(), decision, Cell::new(&decided.reason)]);
     }
     let mut blocks = vec![Block::Table(table)];
     for decided in context.claims.iter().filter(|decided| !decided.pairs.is_empty()) {
@@ -114,7 +114,7 @@ fn pairs(context: &Context, decided: &ClaimDecision) -> Block {
     for pair in &decided.pairs {
         let median = |cell: u32| {
             let description = context.evidence.summary.cell(cell).description.as_ref();
-            Cell::new(description.map_or(number::NONE.to_owned(), |described| context.mops.text(described.median)))
+            Cell::new(description.map_or(number::NONE.to_owned(), |described| number::mops(described.median)))
         };
         let option = |text: Option<String>| Cell::new(text.unwrap_or_else(|| number::NONE.to_owned()));
         table.row(vec![

@@ -87,13 +87,16 @@ fn panel(context: &Context, group: &[u32]) -> Panel {
                 label: crate::report::text::visible(&value.to_string()),
                 series_idx: structures.iter().position(|known| known == value).unwrap_or(0),
                 values: summary.values.iter().map(|value| value / 1e6).collect(),
-                median: described.map(|described| (described.median / 1e6, context.mops.text(described.median))),
+                median: described.map(|described| (described.median / 1e6, number::mops(described.median))),
                 interval: described.and_then(|described| described.interval).map(mega),
             }
         })
         .collect();
     let max = rows.iter().flat_map(|row| row.values.iter().copied()).fold(0.0, f64::max);
-    let title = group.first().map_or(String::new(), |&cell| evidence.configuration_label(cell));
+    let title = match group.first().map_or(String::new(), |&cell| evidence.configuration_label(cell)) {
+        title if title.is_empty() => "the only configuration".to_owned(),
+        title => title,
+    };
     Panel { title: crate::report::text::visible(&title), rows, max }
 }
 
@@ -116,6 +119,9 @@ fn cells(context: &Context) -> Table {
         ("every trial", Some("Mops/s")),
     ]);
     let mut table = Table::new("Throughput of every cell", &columns);
+    if let Some(column) = table.columns.last_mut() {
+        column.wide = true;
+    }
     for (group, lead) in evidence.summary.groups.iter().zip(&context.leads) {
         for &cell in group {
             let mut row: Vec<Cell> = varied
@@ -150,20 +156,20 @@ fn cell_numbers(context: &Context, summary: &CellSummary, leaders: &[u32]) -> Ve
         let none = || Cell::new(NONE);
         return vec![label, none().tone(Tone::Bad), none(), n, none(), Cell::new("no trial counts").tone(Tone::Bad)];
     };
-    let mut median = Cell::new(context.mops.text(described.median));
+    let mut median = Cell::new(number::mops(described.median));
     median.strong = label.strong;
-    let interval = described.interval.map_or("none: n ≤ 5".to_owned(), |interval| context.mops.interval(interval));
+    let interval = described.interval.map_or("none: n ≤ 5".to_owned(), |interval| number::mops_interval(interval));
     let cv = described.cv.map_or(Cell::new(NONE), |cv| {
         let cell = Cell::new(number::percent(cv));
         if cv > 0.05 { cell.tone(Tone::Warn) } else { cell }
     });
-    vec![label, median, Cell::new(interval), n, cv, raw(context, summary, described)]
+    vec![label, median, Cell::new(interval), n, cv, raw(summary, described)]
 }
 
 /// Every value in trial order, with the number of outliers.
-fn raw(context: &Context, summary: &CellSummary, described: &Description) -> Cell {
+fn raw(summary: &CellSummary, described: &Description) -> Cell {
     const MAX_SHOWN: usize = 12;
-    let shown: Vec<String> = summary.values.iter().take(MAX_SHOWN).map(|&value| context.mops.text(value)).collect();
+    let shown: Vec<String> = summary.values.iter().take(MAX_SHOWN).map(|&value| number::mops(value)).collect();
     let rest = summary.values.len().saturating_sub(MAX_SHOWN);
     let rest = if rest > 0 { format!(" and {rest} more below") } else { String::new() };
     let outliers: Vec<String> = [("modified z", described.outliers_modified_z), ("Tukey", described.outliers_tukey)]
@@ -194,7 +200,7 @@ fn comparisons(context: &Context, comparisons: &[Comparison]) -> Table {
         let label = |cell: u32| Cell::new(&evidence.plan.cell(cell).structure().label);
         let median = |cell: u32| {
             let description = evidence.summary.cell(cell).description.as_ref();
-            description.map_or(NONE.to_owned(), |described| context.mops.text(described.median))
+            description.map_or(NONE.to_owned(), |described| number::mops(described.median))
         };
         let (word, strong) = match comparison.answer {
             Answer::Faster => ("faster", true),
@@ -212,7 +218,7 @@ fn comparisons(context: &Context, comparisons: &[Comparison]) -> Table {
             Cell::new(format!("{} / {}", median(comparison.left), median(comparison.right))),
             Cell::new(comparison.ratio.map_or(NONE.to_owned(), number::ratio)),
             Cell::new(comparison.interval.map_or(NONE.to_owned(), number::ratio_interval)),
-            Cell::new(context.mops.text(comparison.shift)),
+            Cell::new(number::mops(comparison.shift)),
             Cell::new(number::fixed(comparison.delta, 2)),
             Cell::new(number::p_value(comparison.p)).note(p),
             Cell::new(number::p_value(comparison.p_holm)),

@@ -5,7 +5,7 @@ use crate::{
     report::{
         block::{Block, Cell, Table, Tone},
         csv,
-        number::{NONE, counted},
+        number::{self, NONE, counted},
     },
     stats::Standing,
 };
@@ -41,7 +41,7 @@ fn build(context: &Context) -> Vec<Block> {
             position.note(attempt),
             Cell::code(trial.trial.to_string()),
             Cell::new(label),
-            Cell::new(summary.throughput.map_or(NONE.to_owned(), |value| context.mops.text(value))),
+            Cell::new(summary.throughput.map_or(NONE.to_owned(), |value| number::mops(value))),
             standing,
             Cell::code(trial.request.seed.to_string()),
             Cell::new(&trial.started),

@@ -27,8 +27,9 @@ impl Check for Pinning {
             evidence.replied().filter(|replied| replied.trial.request.cpus.iter().any(Option::is_some)).count();
         let held = |n_judged: usize| match n_pinned {
             0 => format!("threads float in all {n_judged} trials, as the plan says: no pin to prove"),
+            _ if n_pinned == n_judged => format!("read back from the kernel in all {n_judged} trials"),
             _ => format!(
-                "read back from the kernel in all {n_pinned} pinned trials; threads float in {} as planned",
+                "read back from the kernel in {n_pinned} trials; threads float in {}, as planned",
                 n_judged - n_pinned
             ),
         };
