@@ -67,16 +67,12 @@ fn plan_of(source: &Source, quick: bool) -> Checked {
     let mut checked = Checked { diagnostics: compiled.warnings, refused: None, plan: None, exit: Exit::Valid };
     match Plan::compile(&compiled.spec) {
         Ok(plan) => checked.plan = Some(plan.hash().to_string()),
-        Err(error) => match experiment::mistakes(&error) {
-            Some(mistakes) => {
-                checked.diagnostics.extend(mistakes);
-                checked.exit = Exit::Wrong;
-            }
-            None => {
-                checked.refused = Some(error.to_string());
-                checked.exit = Exit::OverLimit;
-            }
-        },
+        Err(error) => {
+            let mistakes = error.diagnostics();
+            checked.exit = if mistakes.is_empty() { Exit::OverLimit } else { Exit::Wrong };
+            checked.refused = mistakes.is_empty().then(|| error.to_string());
+            checked.diagnostics.extend(mistakes);
+        }
     }
     checked
 }

@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     diag::{self, Diagnostic, Source},
-    plan::{Plan, PlanError, PlanHash, RuleFault, RuleProblem},
+    plan::{Plan, PlanHash},
     spec::{self, Spec},
 };
 
@@ -32,29 +32,15 @@ impl Experiment {
         if !compiled.warnings.is_empty() {
             console.alert(diag::render(&compiled.warnings, &source, console.color).trim_end());
         }
-        let plan = Plan::compile(&compiled.spec).map_err(|error| match mistakes(&error) {
-            Some(mistakes) => refuse(console, &mistakes, &source),
-            None => Failure::from_error(Exit::OverLimit, &error),
+        let plan = Plan::compile(&compiled.spec).map_err(|error| match error.diagnostics() {
+            over if over.is_empty() => Failure::from_error(Exit::OverLimit, &error),
+            mistakes => refuse(console, &mistakes, &source),
         })?;
+        // What the compiler let pass as possible on some machine may be over a limit on this one.
+        let estimate = plan.estimate(super::n_cpus());
+        estimate.check(&compiled.spec.limits).map_err(|error| Failure::from_error(Exit::OverLimit, &error))?;
         let hash = plan.hash();
         Ok(Self { source, spec: compiled.spec, plan, hash })
-    }
-}
-
-/// Returns what a person wrote wrongly, each with its place; `None` when the plan is right but over a limit.
-pub(super) fn mistakes(error: &PlanError) -> Option<Vec<Diagnostic>> {
-    match error {
-        PlanError::Rules(faults) => Some(faults.iter().map(mistake).collect()),
-        PlanError::NoCells { rules } => Some(vec![spec::no_cell_left(rules)]),
-        PlanError::OverLimit { .. } | PlanError::OverCeiling { .. } => None,
-    }
-}
-
-fn mistake(fault: &RuleFault) -> Diagnostic {
-    match fault.problem {
-        RuleProblem::ExcludesNothing => spec::rule_matches_nothing(fault.at.clone()),
-        RuleProblem::IncludesNothing => spec::include_adds_nothing(fault.at.clone()),
-        RuleProblem::ClaimsNothing { .. } => spec::claim_matches_no_cell(fault.at.clone()),
     }
 }
 
