@@ -2,7 +2,8 @@
 
 use rare_workloads::{
     families::set::Parameters,
-    protocol::{Reclamation, Reply, Request},
+    harness::Measurements,
+    protocol::{Reclamation, Request},
     structures::{Adt, Driver, ErasedSet, Info, Insert, ParameterInfo, Reclaims, Semantics, Structure},
 };
 use serde_json::Value;
@@ -35,7 +36,7 @@ const fn info(name: &'static str, parameters: &'static [ParameterInfo]) -> Info 
 struct NeverRun;
 
 impl Driver for NeverRun {
-    fn trial(&self, _: &Request) -> Result<Reply, String> {
+    fn trial(&self, _: &Request) -> Result<Measurements, String> {
         unreachable!("specs are only compiled here")
     }
 
