@@ -3,8 +3,13 @@
 //!
 //! Must not read specs, plans or the store, and must not know how a trial is judged: it measures and proves.
 
+pub mod alloc;
 pub mod families;
 pub mod harness;
+pub mod identity;
+pub mod keys;
 pub mod protocol;
 pub mod reclaim;
+pub mod rng;
 pub mod structures;
+pub mod worker;

@@ -6,6 +6,8 @@
 //! Units: durations in nanoseconds, memory in bytes, shares in basis points (1/10,000). Integers that may exceed 2^53
 //! (seeds, key sums) travel as decimal strings, so that no reader of the records folds two of them together.
 
+pub mod frame;
+
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};

@@ -1,45 +1,18 @@
 //! The measuring loop and everything around it: pinning, prefill, window, sampler, audits.
+//!
+//! Must not judge: what was measured is handed on as it is, and what could not be done as asked is an error in words.
 
-use std::marker::PhantomData;
+mod clock;
+mod crew;
+mod driver;
+mod kernel;
+mod member;
+mod memory;
+pub mod pin;
+mod trial;
+pub mod window;
 
-use crate::{
-    families::set::{ConcurrentSet, Parameters, SetHandle},
-    protocol::{Audit, Reply, Request},
-    structures::{Driver, ErasedSet},
-};
-
-/// The driver of one set structure under one reclamation scheme: both are in the type `S`, so that the loop is
-/// monomorphic.
-pub struct SetDriver<S>(PhantomData<fn() -> S>);
-
-impl<S: ConcurrentSet> SetDriver<S> {
-    /// The driver; it has no state.
-    pub const NEW: Self = Self(PhantomData);
-}
-
-impl<S: ConcurrentSet> Driver for SetDriver<S> {
-    fn trial(&self, _request: &Request) -> Result<Reply, String> {
-        Err("the measuring loop is not built yet".to_owned())
-    }
-
-    fn erased(&self, parameters: &Parameters) -> Box<dyn ErasedSet> {
-        Box::new(Erased(S::new(parameters)))
-    }
-}
-
-/// Hides the type of a set.
-struct Erased<S>(S);
-
-impl<S: ConcurrentSet> ErasedSet for Erased<S> {
-    fn handle(&self) -> Box<dyn SetHandle + '_> {
-        Box::new(self.0.handle())
-    }
-
-    fn audit(&mut self) -> Audit {
-        self.0.audit()
-    }
-
-    fn unreclaimed(&self) -> Option<u64> {
-        self.0.unreclaimed()
-    }
-}
+pub(crate) use clock::now_ns;
+pub use driver::SetDriver;
+pub use trial::Measurements;
+pub(crate) use trial::panic_message;

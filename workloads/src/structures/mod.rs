@@ -1,12 +1,29 @@
 //! The catalogue: one file a structure, one line each in [`ALL`].
 
+pub mod crossbeam_skiplist;
+pub mod harris01;
+pub mod mutex_btree;
+pub mod nm14;
+pub mod noop;
+pub mod rwlock_btree;
+mod unpublished;
+mod walk;
+
 use crate::{
     families::set::{Parameters, SetHandle},
-    protocol::{Audit, Reclamation, Reply, Request},
+    harness::Measurements,
+    protocol::{Audit, Reclamation, Request},
 };
 
 /// Every structure that can be run, in the order in which listings show them.
-pub static ALL: &[&Structure] = &[];
+pub static ALL: &[&Structure] = &[
+    &nm14::STRUCTURE,
+    &harris01::STRUCTURE,
+    &crossbeam_skiplist::STRUCTURE,
+    &mutex_btree::STRUCTURE,
+    &rwlock_btree::STRUCTURE,
+    &noop::STRUCTURE,
+];
 
 /// Names that are reserved for structures of the talk and its peers that are not built yet: a spec that uses one is
 /// told so instead of being asked whether it meant another.
@@ -119,7 +136,7 @@ pub trait Driver: Sync {
     ///
     /// # Errors
     /// In words, when the trial could not be run as asked (a pin refused by the kernel, say).
-    fn trial(&self, request: &Request) -> Result<Reply, String>;
+    fn trial(&self, request: &Request) -> Result<Measurements, String>;
 
     /// Makes an empty instance for tests over the whole registry.
     fn erased(&self, parameters: &Parameters) -> Box<dyn ErasedSet>;

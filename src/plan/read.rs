@@ -1,0 +1,223 @@
+//! Reads a plan back from its canonical bytes.
+//!
+//! The input is hostile: it may come from a published report. Nothing here panics, and memory stays within a small
+//! multiple of the input. What is accepted is exactly what [`Plan::canonical`] writes: the plan that was read is
+//! written again and compared, so that one plan has one file and one hash.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+};
+
+use serde::{
+    Deserialize, Deserializer,
+    de::{Error as _, MapAccess, Visitor},
+};
+
+use super::{
+    error::PlanReadError,
+    model::{Block, BlockKind, FORMAT, Plan},
+    read_value::{decimal, read_value},
+    walk::{FAMILY, order_name},
+};
+use crate::spec::{
+    model::Order,
+    value::{Parameter, Prefill, Value},
+};
+
+impl Plan {
+    /// Reads the content of a `plan.json`.
+    ///
+    /// # Errors
+    /// [`PlanReadError`] when the format is newer, a key is unknown, a value is out of its range, a block is not a
+    /// permutation of the cells, or the bytes are not canonical.
+    pub fn from_canonical(bytes: &[u8]) -> Result<Self, PlanReadError> {
+        check_format(bytes)?;
+        let document: Document = serde_json::from_slice(bytes).map_err(PlanReadError::Shape)?;
+        let plan = document.plan().map_err(PlanReadError::Content)?;
+        let canonical = plan.canonical();
+        if canonical != bytes {
+            let n_equal = canonical.iter().zip(bytes).take_while(|(ours, theirs)| ours == theirs).count();
+            return Err(PlanReadError::NotCanonical { offset: n_equal });
+        }
+        Ok(plan)
+    }
+}
+
+/// Looks at nothing but the format: a newer one may have any other shape.
+fn check_format(bytes: &[u8]) -> Result<(), PlanReadError> {
+    #[derive(Deserialize)]
+    struct Header {
+        format: u64,
+    }
+    let Header { format: found } = serde_json::from_slice(bytes).map_err(PlanReadError::Shape)?;
+    match found {
+        _ if found == u64::from(FORMAT) => Ok(()),
+        _ if found > u64::from(FORMAT) => Err(PlanReadError::Newer { found }),
+        _ => Err(PlanReadError::UnknownFormat { found }),
+    }
+}
+
+/// The document as it is written.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Document {
+    blocks: Vec<BlockForm>,
+    cells: Vec<Settings>,
+    checks: Vec<String>,
+    family: String,
+    #[serde(rename = "format")]
+    _format: u32,
+    held: Settings,
+    instruments: Vec<String>,
+    order: String,
+    seed: String,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct BlockForm {
+    kind: String,
+    order: Vec<u32>,
+    trial: u32,
+}
+
+/// Values of some parameters.
+struct Settings(BTreeMap<Parameter, Value>);
+
+impl Document {
+    fn plan(self) -> Result<Plan, String> {
+        if self.family != FAMILY {
+            return Err(format!("unknown family `{}`", self.family));
+        }
+        let mut cells = Columns::default();
+        for (cell_idx, settings) in self.cells.iter().enumerate() {
+            cells.push(&self.held, settings).map_err(|fault| format!("cell {cell_idx} {fault}"))?;
+        }
+        if cells.rows.is_empty() {
+            return Err("it has no cell".to_owned());
+        }
+        let orders = [Order::Random, Order::Listed];
+        let order = orders.into_iter().find(|&order| order_name(order) == self.order);
+        Ok(Plan {
+            blocks: blocks(self.blocks, cells.rows.len())?,
+            values: cells.values,
+            cells: cells.rows,
+            order: order.ok_or_else(|| format!("unknown order `{}`", self.order))?,
+            seed: decimal(&self.seed).ok_or_else(|| format!("`{}` is not a seed", self.seed))?,
+            checks: self.checks,
+            instruments: self.instruments,
+        })
+    }
+}
+
+/// Cells while they are numbered.
+#[derive(Default)]
+struct Columns {
+    values: [Vec<Value>; Parameter::COUNT],
+    places: [BTreeMap<Value, u32>; Parameter::COUNT],
+    rows: Vec<[u32; Parameter::COUNT]>,
+    seen: BTreeSet<[u32; Parameter::COUNT]>,
+}
+
+impl Columns {
+    /// Adds the cell with `held` and its own settings.
+    fn push(&mut self, held: &Settings, own: &Settings) -> Result<(), String> {
+        let mut row = [0; Parameter::COUNT];
+        for parameter in Parameter::ALL {
+            let value = match (held.0.get(&parameter), own.0.get(&parameter)) {
+                (Some(value), None) | (None, Some(value)) => value,
+                (None, None) => return Err(format!("has no `{}`", parameter.name())),
+                (Some(_), Some(_)) => return Err(format!("has `{}`, which is held", parameter.name())),
+            };
+            row[parameter as usize] = self.place(parameter, value)?;
+        }
+        check_prefill(&self.values, &row)?;
+        if !self.seen.insert(row) {
+            return Err("is there twice".to_owned());
+        }
+        self.rows.push(row);
+        Ok(())
+    }
+
+    fn place(&mut self, parameter: Parameter, value: &Value) -> Result<u32, String> {
+        let (values, places) = (&mut self.values[parameter as usize], &mut self.places[parameter as usize]);
+        if let Some(&place) = places.get(value) {
+            return Ok(place);
+        }
+        let place = u32::try_from(values.len()).map_err(|_| "is one of too many".to_owned())?;
+        values.push(value.clone());
+        places.insert(value.clone(), place);
+        Ok(place)
+    }
+}
+
+/// No structure can hold more keys than there are.
+fn check_prefill(values: &[Vec<Value>; Parameter::COUNT], row: &[u32; Parameter::COUNT]) -> Result<(), String> {
+    let value = |parameter: Parameter| &values[parameter as usize][row[parameter as usize] as usize];
+    match (value(Parameter::KeyRange), value(Parameter::Prefill)) {
+        (Value::Count(key_range), Value::Prefill(Prefill::Keys(keys))) if keys > key_range => {
+            Err(format!("is filled with {keys} keys out of {key_range}"))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The measured blocks come first, and those of a kind are numbered from 0.
+fn blocks(forms: Vec<BlockForm>, n_cells: usize) -> Result<Vec<Block>, String> {
+    let mut blocks: Vec<Block> = Vec::new();
+    for form in forms {
+        let kinds = [BlockKind::Measure, BlockKind::Account];
+        let kind = kinds.into_iter().find(|kind| kind.name() == form.kind);
+        let kind = kind.ok_or_else(|| format!("unknown kind of block `{}`", form.kind))?;
+        let expected_idx = match blocks.last() {
+            Some(last) if last.kind == kind => last.trial_idx.checked_add(1),
+            Some(last) if last.kind > kind => None,
+            Some(_) | None => Some(0),
+        };
+        if expected_idx != Some(form.trial) {
+            return Err(format!("block {} is out of order", blocks.len()));
+        }
+        if !is_permutation(&form.order, n_cells) {
+            return Err(format!("block {} does not hold each cell once", blocks.len()));
+        }
+        blocks.push(Block { kind, trial_idx: form.trial, order: form.order });
+    }
+    if blocks.is_empty() { Err("it has no block".to_owned()) } else { Ok(blocks) }
+}
+
+fn is_permutation(order: &[u32], n_cells: usize) -> bool {
+    let mut is_seen = vec![false; n_cells];
+    let is_new = |&cell: &u32| is_seen.get_mut(cell as usize).is_some_and(|seen| !std::mem::replace(seen, true));
+    order.len() == n_cells && order.iter().all(is_new)
+}
+
+impl<'de> Deserialize<'de> for Settings {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct SettingsVisitor;
+
+        impl<'de> Visitor<'de> for SettingsVisitor {
+            type Value = Settings;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object of parameters")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Settings, A::Error> {
+                let mut settings = BTreeMap::new();
+                while let Some((name, json)) = members.next_entry::<String, serde_json::Value>()? {
+                    let parameter = Parameter::ALL.into_iter().find(|it| it.name() == name);
+                    let parameter = parameter.ok_or_else(|| A::Error::custom(format!("unknown parameter `{name}`")))?;
+                    let value = read_value(parameter, &json)
+                        .ok_or_else(|| A::Error::custom(format!("`{json}` is no value of `{name}`")))?;
+                    if settings.insert(parameter, value).is_some() {
+                        return Err(A::Error::custom(format!("`{name}` twice")));
+                    }
+                }
+                Ok(Settings(settings))
+            }
+        }
+
+        deserializer.deserialize_map(SettingsVisitor)
+    }
+}

@@ -1,0 +1,72 @@
+//! Decides which cells a rule matches.
+
+use super::model::Plan;
+use crate::spec::{
+    model::{Condition, Rule},
+    value::{Parameter, Prefill, Threads, Value},
+};
+
+/// A cell as indices into the values of each parameter.
+pub(super) type Indices = [u32; Parameter::COUNT];
+
+/// A rule resolved against a table of values: whether a cell matches is then a lookup per condition.
+pub(super) struct Matcher {
+    /// For each parameter of the rule, whether each of its values meets a condition.
+    columns: Vec<(Parameter, Vec<bool>)>,
+}
+
+impl Matcher {
+    /// Resolves `rule` against `values`.
+    pub(super) fn new(rule: &Rule, values: &[Vec<Value>; Parameter::COUNT]) -> Self {
+        let column = |(parameter, conditions): &(Parameter, Vec<Condition>)| {
+            let meets = |value| conditions.iter().any(|condition| meets(condition, value));
+            (*parameter, values[*parameter as usize].iter().map(meets).collect())
+        };
+        Self { columns: rule.conditions.iter().map(column).collect() }
+    }
+
+    /// Tells whether each parameter of the rule meets one of its conditions in this cell.
+    pub(super) fn matches(&self, cell: &Indices) -> bool {
+        self.columns.iter().all(|(parameter, met)| met[cell[*parameter as usize] as usize])
+    }
+}
+
+impl Plan {
+    /// Iterates over the indices of the cells that `rule` matches, ascending; all of them for a rule without conditions.
+    pub fn matching(&self, rule: &Rule) -> impl Iterator<Item = u32> + use<'_> {
+        let matcher = Matcher::new(rule, &self.values);
+        (0..self.n_cells()).filter(move |&cell_idx| matcher.matches(&self.cells[cell_idx as usize]))
+    }
+}
+
+fn meets(condition: &Condition, value: &Value) -> bool {
+    match (condition, value) {
+        (Condition::Is(expected), value) => value == expected,
+        (Condition::Named(name), Value::Structure(structure)) => [&structure.label, &structure.name].contains(&name),
+        (Condition::Named(_), _) => false,
+        (Condition::Over(bound), value) => number(value).is_some_and(|number| number > i128::from(*bound)),
+        (Condition::Under(bound), value) => number(value).is_some_and(|number| number < i128::from(*bound)),
+    }
+}
+
+/// The value as a number in the base unit of its parameter, where it is one. The thread count `all` is none: what it
+/// becomes depends on the machine, and the cells must not.
+fn number(value: &Value) -> Option<i128> {
+    match value {
+        Value::Threads(Threads::Count(threads)) => Some((*threads).into()),
+        Value::Count(count) => Some((*count).into()),
+        Value::Prefill(Prefill::Keys(keys)) => Some((*keys).into()),
+        Value::Prefill(Prefill::Share(share)) => Some(share.0.into()),
+        Value::Duration(duration) => Some(duration.0.into()),
+        Value::Bytes(bytes) => Some(bytes.0.into()),
+        Value::Nice(level) => Some((*level).into()),
+        Value::Threads(Threads::All)
+        | Value::Structure(_)
+        | Value::Allocator(_)
+        | Value::Reclamation(_)
+        | Value::Pinning(_)
+        | Value::Mix(_)
+        | Value::Distribution(_)
+        | Value::Word(_) => None,
+    }
+}

@@ -1,0 +1,225 @@
+//! One thread of a trial: pins itself, inserts its share, runs the window, and reports.
+
+use std::sync::{PoisonError, RwLock};
+
+use super::{
+    clock,
+    crew::{Abandoned, Crew, Gate},
+    kernel::{Migrations, Usage},
+    pin::{self, AllowedCpus},
+    window::{self, Countdown, Done, Flag, Generator},
+};
+use crate::{
+    alloc::Counts,
+    families::set::{ConcurrentSet, SetHandle},
+    keys::{KeyPlan, KeySource, Permutation, ThreadKeys},
+    protocol::{Length, Request, ThreadReply},
+    rng::{Phase, stream_seed},
+};
+
+/// What all threads of a trial share.
+pub(crate) struct Stage<'r, S> {
+    pub request: &'r Request,
+    pub crew: Crew,
+    pub key_plan: KeyPlan,
+    /// Read by the threads within a phase, written between phases: the walk of the structure needs it alone. `None` until
+    /// every thread is ready, so that memory before it is the harness's.
+    pub set: RwLock<Option<S>>,
+}
+
+/// What one thread hands in.
+pub(crate) struct Report {
+    pub filled: Filled,
+    pub thread: ThreadReply,
+    /// Its allocations in the window.
+    pub window_counts: Counts,
+    /// All its allocations of the structure, the window's among them.
+    pub counts: Counts,
+}
+
+/// The share of the prefill that one thread inserted.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Filled {
+    pub n_keys: u64,
+    pub key_sum: u64,
+    pub counts: Counts,
+}
+
+/// Why a thread handed in nothing.
+pub(crate) enum Failure {
+    /// Another one failed first.
+    Abandoned,
+    /// In words.
+    Reason(String),
+}
+
+impl From<Abandoned> for Failure {
+    fn from(_: Abandoned) -> Self {
+        Self::Abandoned
+    }
+}
+
+impl From<String> for Failure {
+    fn from(reason: String) -> Self {
+        Self::Reason(reason)
+    }
+}
+
+/// Where the thread may run: as asked, and as the kernel says.
+struct Pin {
+    cpu_asked: Option<u32>,
+    cpus_allowed: Vec<u32>,
+}
+
+impl Pin {
+    fn new(cpu_asked: Option<u32>) -> Result<Self, Failure> {
+        cpu_asked.map_or(Ok(()), pin::pin_to)?;
+        Ok(Self { cpu_asked, cpus_allowed: AllowedCpus::of_this_thread()?.numbers() })
+    }
+}
+
+/// The body of one thread; a failure or a panic abandons the trial for all.
+pub(crate) fn run<S: ConcurrentSet>(stage: &Stage<'_, S>, thread_idx: u32) -> Result<Report, Failure> {
+    let _watch = stage.crew.watch();
+    let report = phases(stage, thread_idx);
+    if report.is_err() {
+        stage.crew.abandon();
+    }
+    report
+}
+
+fn phases<S: ConcurrentSet>(stage: &Stage<'_, S>, thread_idx: u32) -> Result<Report, Failure> {
+    let request = stage.request;
+    // First of all, so that no memory comes from another node. The thread was started on that CPU already.
+    let pin = Pin::new(request.cpus[thread_idx as usize])?;
+    let keys = stage.key_plan.thread(request.seed, thread_idx);
+    warm_parking_lot();
+
+    stage.crew.pass(Gate::Ready)?;
+    let filled = with_set(stage, |set| Ok(fill(set, request, thread_idx)))?;
+    stage.crew.pass(Gate::Filled)?;
+    let (thread, mut counts, window_counts) = with_set(stage, |set| {
+        let (mut counts, mut handle) = Counts::during(|| set.handle());
+        let outcome = match keys {
+            ThreadKeys::Uniform(keys) => measure(stage, &mut handle, keys, thread_idx, pin),
+            ThreadKeys::Alias(keys) => measure(stage, &mut handle, keys, thread_idx, pin),
+            ThreadKeys::Stream(keys) => measure(stage, &mut handle, keys, thread_idx, pin),
+        };
+        let (window_counts, thread) = outcome?;
+        // Handles live on until memory was measured: what they hold back is part of it.
+        stage.crew.pass(Gate::Closed)?;
+        counts += window_counts;
+        counts += Counts::during(|| drop(handle)).0;
+        Ok((thread, counts, window_counts))
+    })?;
+    counts += filled.counts;
+    Ok(Report { filled, thread, window_counts, counts })
+}
+
+/// Lends the structure for one phase.
+pub(crate) fn with_set<S, T>(
+    stage: &Stage<'_, S>,
+    action: impl FnOnce(&S) -> Result<T, Failure>,
+) -> Result<T, Failure> {
+    let set = stage.set.read().unwrap_or_else(PoisonError::into_inner);
+    // Nothing is there only if making the structure panicked.
+    action(set.as_ref().ok_or(Failure::Abandoned)?)
+}
+
+/// Inserts this thread's share of the first `prefill_keys` images of a permutation of the key range: distinct keys, a
+/// random subset in random order, exactly as many as asked for.
+fn fill<S: ConcurrentSet>(set: &S, request: &Request, thread_idx: u32) -> Filled {
+    let permutation = Permutation::new(request.key_range, stream_seed(request.seed, 0, Phase::Prefill));
+    let share = share_of(request.prefill_keys, request.cpus.len() as u64, u64::from(thread_idx));
+    let (counts, mut filled) = Counts::during(|| {
+        let mut handle = set.handle();
+        let mut filled = Filled::default();
+        for key in share.map(|number| permutation.apply(number)) {
+            if handle.insert(key, key) {
+                filled.n_keys += 1;
+                filled.key_sum = filled.key_sum.wrapping_add(key);
+            }
+        }
+        filled
+    });
+    filled.counts = counts;
+    filled
+}
+
+/// Cuts `0..n_keys` into `n_threads` parts whose sizes differ by at most one.
+fn share_of(n_keys: u64, n_threads: u64, thread_idx: u64) -> std::ops::Range<u64> {
+    let (size, n_larger) = (n_keys / n_threads, n_keys % n_threads);
+    let start = thread_idx * size + thread_idx.min(n_larger);
+    start..start + size + u64::from(thread_idx < n_larger)
+}
+
+/// Waits at the start line and runs the window between two stamps of everything.
+fn measure<S, H: SetHandle, K: KeySource>(
+    stage: &Stage<'_, S>,
+    handle: &mut H,
+    keys: K,
+    thread_idx: u32,
+    pin: Pin,
+) -> Result<(Counts, ThreadReply), Failure> {
+    let generator = Generator::new(keys, stage.request.mix, stage.request.seed, thread_idx);
+    let progress = &stage.crew.progress[thread_idx as usize];
+    let migrations = Migrations::of_this_thread();
+
+    let opened_ns = stage.crew.start()?;
+    let migrations_before = migrations.count();
+    let usage_before = Usage::of_this_thread();
+    let cpu_at_start = pin::current_cpu();
+    let start_ns = clock::now_ns();
+    let (counts, done) = Counts::during(|| match stage.request.length {
+        Length::Nanos(_) => window::run(handle, generator, Flag(&stage.crew.stop), progress),
+        Length::Accounting { operations } => window::run(handle, generator, Countdown(operations), progress),
+    });
+    let stop_ns = clock::now_ns();
+    let cpu_at_end = pin::current_cpu();
+    let usage = Usage::of_this_thread().since(usage_before);
+    let migrations = migrations.count().and_then(|after| Ok(after - migrations_before?));
+
+    let Done { operations, inserted_sum, removed_sum } = done;
+    let thread = ThreadReply {
+        cpu_asked: pin.cpu_asked,
+        cpus_allowed: pin.cpus_allowed,
+        cpu_at_start,
+        cpu_at_end,
+        start_ns: start_ns - opened_ns,
+        // The clock may stand still for a window of no operations; a stop is after its start all the same.
+        stop_ns: stop_ns.max(start_ns + 1) - opened_ns,
+        operations,
+        inserted_sum,
+        removed_sum,
+        user_ns: usage.user_ns,
+        system_ns: usage.system_ns,
+        voluntary_switches: usage.voluntary_switches,
+        involuntary_switches: usage.involuntary_switches,
+        migrations,
+        minor_faults: usage.minor_faults,
+        major_faults: usage.major_faults,
+    };
+    Ok((counts, thread))
+}
+
+/// Lets parking_lot make its process-wide table of waiting threads now: it is made when a thread first waits, grows with
+/// the threads, and is never freed, so it would be counted as a leak of whichever structure waits first.
+fn warm_parking_lot() {
+    let mutex = parking_lot::Mutex::new(());
+    parking_lot::Condvar::new().wait_for(&mut mutex.lock(), std::time::Duration::ZERO);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_cover_all_keys_once_and_evenly() {
+        for (n_keys, n_threads) in [(0, 1), (0, 3), (1, 4), (7, 3), (8, 4), (50_000, 7)] {
+            let shares: Vec<_> = (0..n_threads).map(|thread| share_of(n_keys, n_threads, thread)).collect();
+            assert!(shares.iter().cloned().flatten().eq(0..n_keys), "{n_keys} over {n_threads}");
+            let sizes: Vec<u64> = shares.iter().map(|share| share.end - share.start).collect();
+            assert!(sizes.iter().max().unwrap() - sizes.iter().min().unwrap() <= 1, "{sizes:?}");
+        }
+    }
+}
