@@ -4,6 +4,7 @@
 //! files, only `host` reads the machine, only `run` starts processes, only `cli` prints.
 
 pub mod diag;
+pub mod host;
 pub mod plan;
 pub mod record;
 pub mod report;
