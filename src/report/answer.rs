@@ -79,7 +79,7 @@ pub(crate) fn sentence(evidence: &Evidence, leads: &[Lead]) -> String {
             None => tally.push((name, 1)),
         }
     }
-    tally.sort_by(|a, b| b.1.cmp(&a.1));
+    tally.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
     let n_open = decided.iter().filter(|lead| lead.leaders.len() > 1).count();
     let of = decided.len();
     match tally.as_slice() {

@@ -177,7 +177,7 @@ fn plan(axes: &[Vec<Value>; Parameter::COUNT], n_trials: u32) -> Plan {
     let mut draws = Draws(11);
     let mut block = |kind, trial_idx| {
         let mut order: Vec<u32> = (0..n_cells).collect();
-        order.sort_by_key(|_| draws.next());
+        order.sort_by_cached_key(|_| draws.next());
         Block { kind, trial_idx, order }
     };
     let mut blocks: Vec<Block> = (0..n_trials).map(|trial_idx| block(BlockKind::Measure, trial_idx)).collect();

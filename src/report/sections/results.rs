@@ -8,7 +8,7 @@ use crate::{
         plot::{Drawing, Panel, Row, draw},
     },
     spec::value::Parameter,
-    stats::{Answer, CellSummary, Comparison, Description, Interval, validity},
+    stats::{Answer, CellSummary, Comparison, Description, Interval, bootstrap, validity},
 };
 
 pub(super) const SECTION: Section = Section { id: "results", title: "Results", build };
@@ -158,7 +158,8 @@ fn cell_numbers(context: &Context, summary: &CellSummary, leaders: &[u32]) -> Ve
     };
     let mut median = Cell::new(number::mops(described.median));
     median.strong = label.strong;
-    let interval = described.interval.map_or("none: n ≤ 5".to_owned(), |interval| number::mops_interval(interval));
+    let none = if described.n < bootstrap::MIN_N { "none: n ≤ 5" } else { "none: n > 1000" };
+    let interval = described.interval.map_or(none.to_owned(), number::mops_interval);
     let cv = described.cv.map_or(Cell::new(NONE), |cv| {
         let cell = Cell::new(number::percent(cv));
         if cv > 0.05 { cell.tone(Tone::Warn) } else { cell }

@@ -41,7 +41,7 @@ fn build(context: &Context) -> Vec<Block> {
             position.note(attempt),
             Cell::code(trial.trial.to_string()),
             Cell::new(label),
-            Cell::new(summary.throughput.map_or(NONE.to_owned(), |value| number::mops(value))),
+            Cell::new(summary.throughput.map_or(NONE.to_owned(), number::mops)),
             standing,
             Cell::code(trial.request.seed.to_string()),
             Cell::new(&trial.started),
