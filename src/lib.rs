@@ -7,6 +7,7 @@ pub mod diag;
 pub mod host;
 pub mod plan;
 pub mod record;
+pub mod run;
 pub mod spec;
 pub mod store;
 pub mod units;
