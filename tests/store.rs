@@ -1,5 +1,10 @@
 //! The journal and the folders under everything that can happen to them: cuts, flipped bits, full and read-only disks.
 
+#![allow(
+    clippy::unwrap_used,
+    reason = "a test that cannot set its stage up has failed; helpers are not known as tests"
+)]
+
 mod run_support;
 
 use std::{fs, io, path::Path};

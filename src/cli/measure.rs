@@ -13,7 +13,7 @@ use super::{
 use crate::{
     host::{environment, machine::Machine, topology::Topology},
     plan::{Plan, PlanHash},
-    record::{Environment, Snapshot, Trial},
+    record::{Environment, Snapshot},
     run::{self, Choice, Host, Identity, Interrupt, Job, ResolveError, RunError, Stop, Summary, Worker},
     store::{
         PlanFolder, RunFolder, Store, StoreError,
@@ -249,9 +249,4 @@ pub(super) fn store_failure(error: StoreError) -> Failure {
     };
     let help = error.help();
     Failure::from_error(exit, &error).help(help)
-}
-
-/// Reads the trials of a run.
-pub(super) fn trials(run: &RunFolder) -> Result<Vec<Trial>, Failure> {
-    run.read().map(|contents| contents.trials).map_err(store_failure)
 }

@@ -2,15 +2,32 @@
 
 #![allow(dead_code, reason = "each test file uses its own part")]
 
-use std::{collections::BTreeMap, path::Path, process::Command};
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+    process::Command,
+    sync::{Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
 
 use rare::{
-    plan::{BlockKind, TrialId},
+    host::Topology,
+    plan::{Block, BlockKind, Plan, TrialId},
     record::{FailureClass, Interference, Outcome, Trial},
-    store::Header,
-    units::Nanos,
+    run::{
+        Host, Identity, Interrupt, Job, Observer, RunError, Summary, Worker,
+        choose::{self, Begun},
+        execute,
+    },
+    spec::{
+        model::Order,
+        value::{Allocator, Parameter, Pinning, Prefill, StructureUse, Threads, Value},
+    },
+    store::{Header, PlanFolder, Store},
+    units::{Bytes, Nanos},
 };
 use rare_workloads::protocol::{AllocatorRequest, Distribution, FORMAT, Length, Mix, Reclamation, Request};
+use tempfile::TempDir;
 
 /// A request for a trial of no interest.
 pub fn request() -> Request {
@@ -85,4 +102,189 @@ impl Drop for Mount<'_> {
     fn drop(&mut self) {
         let _ = Command::new("umount").arg("-l").arg(self.0).status();
     }
+}
+
+/// A plan of small cells, one for each structure and key range, in the listed order, with `n_trials` trials of 1 ms each.
+pub fn plan(cells: &[(&str, u64)], n_trials: u32) -> Plan {
+    let mut values: [Vec<Value>; Parameter::COUNT] = Default::default();
+    let mut index = |parameter: Parameter, value: Value| {
+        let column = &mut values[parameter as usize];
+        let known = column.iter().position(|known| *known == value);
+        known.unwrap_or_else(|| {
+            column.push(value);
+            column.len() - 1
+        }) as u32
+    };
+    let cells: Vec<[u32; Parameter::COUNT]> = cells
+        .iter()
+        .map(|&(structure, key_range)| {
+            Parameter::ALL.map(|parameter| index(parameter, value(parameter, structure, key_range)))
+        })
+        .collect();
+    let order: Vec<u32> = (0..cells.len() as u32).collect();
+    let block = |trial_idx| Block { kind: BlockKind::Measure, trial_idx, order: order.clone() };
+    Plan {
+        values,
+        cells,
+        blocks: (0..n_trials).map(block).collect(),
+        order: Order::Listed,
+        seed: 1,
+        checks: Vec::new(),
+        instruments: Vec::new(),
+    }
+}
+
+fn value(parameter: Parameter, structure: &str, key_range: u64) -> Value {
+    match parameter {
+        Parameter::Structure => Value::Structure(StructureUse {
+            name: structure.to_owned(),
+            label: structure.to_owned(),
+            parameters: BTreeMap::new(),
+        }),
+        Parameter::Allocator => Value::Allocator(Allocator::Linked("system")),
+        Parameter::Reclamation => Value::Reclamation(Reclamation::Epoch),
+        Parameter::Pinning => Value::Pinning(Pinning::None),
+        Parameter::Threads => Value::Threads(Threads::Count(1)),
+        Parameter::KeyRange => Value::Count(key_range),
+        Parameter::Mix => Value::Mix(request().mix),
+        Parameter::Distribution => Value::Distribution(Distribution::Uniform),
+        Parameter::Prefill => Value::Prefill(Prefill::Keys(0)),
+        Parameter::RangeQuery | Parameter::ObjectPool => Value::Word("none"),
+        Parameter::TrialLength => Value::Duration(Nanos(1_000_000)),
+        Parameter::HugePages => Value::Word("system"),
+        Parameter::Aslr => Value::Word("on"),
+        Parameter::EnvironmentPadding => Value::Bytes(Bytes(0)),
+        Parameter::Priority => Value::Nice(0),
+        Parameter::NodePadding => Value::Count(0),
+        Parameter::TimeCheck => Value::Word("flag"),
+        Parameter::HarnessPadding => Value::Count(128),
+        Parameter::Generator => Value::Word("xoshiro256++"),
+    }
+}
+
+/// This machine.
+pub fn host(plan: &Plan) -> Host {
+    Host::new(plan, Topology::read(Path::new("/")).unwrap()).unwrap()
+}
+
+/// The worker that belongs to these tests.
+pub fn worker() -> Worker {
+    Worker::at(Path::new(env!("CARGO_BIN_EXE_rare-worker"))).unwrap()
+}
+
+/// Makes this test program a worker: the process runs the test `name`, with descriptor 3 and standard input as a worker
+/// has them, and with `RARE_STUB` set to `mark`.
+pub fn stub(folder: &Path, name: &str, mark: &str) -> Worker {
+    let program = std::env::current_exe().unwrap();
+    let path = folder.join("stub-worker");
+    let text = format!(
+        "#!/bin/sh\nRARE_STUB='{mark}' exec '{}' --exact {name} --nocapture --test-threads=1\n",
+        program.display()
+    );
+    std::fs::write(&path, text).unwrap();
+    std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    Worker::at(&path).unwrap()
+}
+
+/// Lets one test at a time run trials: the orphans of two would look alike.
+pub fn one_at_a_time() -> MutexGuard<'static, ()> {
+    static RUNNING: Mutex<()> = Mutex::new(());
+    RUNNING.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A plan in a store of its own, with all that a run of it needs.
+pub struct Bench {
+    pub reports: PathBuf,
+    pub plan: Plan,
+    pub plan_folder: PlanFolder,
+    pub host: Host,
+    _folder: Option<TempDir>,
+}
+
+impl Bench {
+    /// In a folder of its own, removed on drop.
+    pub fn new(plan: Plan) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let bench = Self::at(folder.path(), plan);
+        Self { _folder: Some(folder), ..bench }
+    }
+
+    /// In a folder that is there.
+    pub fn at(reports: &Path, plan: Plan) -> Self {
+        let store = Store::open(reports).unwrap();
+        let plan_folder = store.create("test", plan.hash(), &plan.canonical()).unwrap();
+        let host = host(&plan);
+        Self { reports: reports.to_owned(), plan, plan_folder, host, _folder: None }
+    }
+
+    /// Opens the run of `worker`.
+    pub fn begin(&self, worker: &Worker) -> Begun {
+        let identity = Identity { worker_sha256: worker.sha256.clone(), machine: "here".to_owned() };
+        choose::begin(&self.plan_folder, self.plan.hash(), &identity, false, ("20260102T030405Z", "host")).unwrap()
+    }
+
+    /// Executes what is missing, with `change` made to the job.
+    pub fn execute(
+        &self,
+        worker: &Worker,
+        observer: &mut dyn Observer,
+        change: impl FnOnce(&mut Job<'_>),
+    ) -> Result<Summary, RunError> {
+        let interrupt = Interrupt::on_signals().unwrap();
+        let Begun { run, mut journal, contents, .. } = self.begin(worker);
+        let mut job = Job {
+            plan: &self.plan,
+            worker,
+            host: &self.host,
+            run: &run,
+            retry_failed: false,
+            budget: None,
+            time_out: Some(Duration::from_secs(30)),
+        };
+        change(&mut job);
+        execute(&job, &mut journal, &contents.trials, &interrupt, observer)
+    }
+
+    /// Reads the records of the newest run.
+    pub fn records(&self) -> Vec<Trial> {
+        let run = self.plan_folder.runs().unwrap().pop().unwrap();
+        let contents = run.read().unwrap();
+        assert_eq!(contents.torn, None);
+        contents.trials
+    }
+}
+
+/// Keeps what it is told.
+#[derive(Default)]
+pub struct Told {
+    pub started: Vec<TrialId>,
+    pub finished: Vec<TrialId>,
+}
+
+impl Observer for Told {
+    fn started(&mut self, trial: TrialId, _position: u32) {
+        self.started.push(trial);
+    }
+
+    fn finished(&mut self, record: &Trial) {
+        self.finished.push(record.trial);
+    }
+}
+
+/// Returns the processes whose environment or command line holds `mark`, without this one and dead ones.
+pub fn processes_of(mark: &str) -> Vec<String> {
+    let own = std::process::id().to_string();
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir("/proc").unwrap() {
+        let name = entry.unwrap().file_name().into_string().unwrap();
+        if name == own || !name.bytes().all(|byte| byte.is_ascii_digit()) {
+            continue;
+        }
+        let read = |file: &str| std::fs::read(format!("/proc/{name}/{file}")).unwrap_or_default();
+        let text = [read("environ"), read("cmdline")].concat();
+        if String::from_utf8_lossy(&text).contains(mark) {
+            found.push(format!("{name}: {}", String::from_utf8_lossy(&read("cmdline"))));
+        }
+    }
+    found
 }

@@ -1,0 +1,221 @@
+//! Makes a request of a trial: every symbol of the plan as this machine resolves it.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
+
+use rare_workloads::protocol::{AllocatorRequest, FORMAT, Length, Preload, Request};
+
+use super::launch::{self, Surroundings};
+use crate::{
+    host::{
+        pinning::PinError,
+        preload::{self, PreloadError},
+        topology::Topology,
+    },
+    plan::{BlockKind, Cell, Plan, TrialId},
+    spec::value::{Allocator, Parameter, Threads, Value},
+    units::Bytes,
+};
+
+/// Operations of each thread in an accounting trial. Fixed, so that its counts can be compared between machines, and
+/// few, because nothing is timed: enough for some hundred allocations even at 1 % of updates.
+pub const ACCOUNTING_OPERATIONS: u64 = 20_000;
+
+/// Parameters that no request carries, each with the one value under which leaving it out is the truth. A plan need not
+/// come from a spec that this version compiled.
+const IMPLICIT: [(Parameter, &str); 6] = [
+    (Parameter::RangeQuery, "none"),
+    (Parameter::ObjectPool, "none"),
+    (Parameter::NodePadding, "0"),
+    (Parameter::TimeCheck, "flag"),
+    (Parameter::HarnessPadding, "128"),
+    (Parameter::Generator, "xoshiro256++"),
+];
+
+/// Most threads of a trial: the worker runs no more.
+const THREADS_MAX: usize = 10_000;
+
+/// Longest padding: Linux takes no string of an environment above 128 KiB, of which the name needs some.
+const PADDING_MAX: Bytes = Bytes(120 << 10);
+
+/// What a plan's symbols mean here. Read before anything is pinned.
+#[derive(Clone, Debug)]
+pub struct Host {
+    /// The CPUs.
+    pub topology: Topology,
+    /// Every library that the plan preloads, by the plan's path. Inspected once, so that all its trials have the same
+    /// content; the worker proves that it still had it.
+    pub preloads: BTreeMap<String, Preload>,
+}
+
+impl Host {
+    /// Inspects every library that a plan preloads.
+    ///
+    /// # Errors
+    /// One [`ResolveError::Preload`] for each that cannot be.
+    pub fn new(plan: &Plan, topology: Topology) -> Result<Self, Vec<ResolveError>> {
+        let mut preloads = BTreeMap::new();
+        let mut errors = Vec::new();
+        for value in &plan.values[Parameter::Allocator as usize] {
+            if let Value::Allocator(Allocator::Preload(path)) = value {
+                match preload::inspect(path) {
+                    Ok(preload) => drop(preloads.insert(path.clone(), preload)),
+                    Err(error) => errors.push(error.into()),
+                }
+            }
+        }
+        if errors.is_empty() { Ok(Self { topology, preloads }) } else { Err(errors) }
+    }
+}
+
+/// Why this machine cannot run a trial as planned. Nothing of the plan is run then.
+#[derive(Debug, thiserror::Error)]
+pub enum ResolveError {
+    /// Pinning.
+    #[error(transparent)]
+    Pinning(#[from] PinError),
+    /// Preload.
+    #[error(transparent)]
+    Preload(#[from] PreloadError),
+    /// A value that this version cannot bring about.
+    #[error("cannot run cell {cell}: this version of rare does not support the {} `{value}`", parameter.name())]
+    Unsupported {
+        /// Cell index.
+        cell: u32,
+        /// Which parameter.
+        parameter: Parameter,
+        /// Its value.
+        value: Value,
+    },
+    /// Nice level.
+    #[error("cannot give a worker the priority {nice}: this user may not")]
+    Priority {
+        /// The level.
+        nice: i8,
+    },
+    /// Address space randomisation.
+    #[error("cannot switch `aslr` {}: the kernel or a sandbox forbids it", if *.on { "on" } else { "off" })]
+    Aslr {
+        /// As planned.
+        on: bool,
+    },
+}
+
+/// Resolves one trial of a plan.
+///
+/// # Errors
+/// [`ResolveError`] when this machine cannot honour it.
+///
+/// # Panics
+/// If `host` was made for another plan, which preloads other libraries.
+pub fn resolve(plan: &Plan, trial: TrialId, host: &Host) -> Result<Request, ResolveError> {
+    let cell = plan.cell(trial.cell);
+    permitted(cell.priority(), surroundings(cell).aslr)?;
+    Ok(fill(template(cell, host)?, plan, trial))
+}
+
+/// Refuses what would silently be run as something else, or not at all.
+fn supported(cell: Cell<'_>, n_threads: usize) -> Result<(), ResolveError> {
+    let other = IMPLICIT.into_iter().find(|(parameter, only)| cell.value(*parameter).to_string() != *only);
+    let parameter = match other {
+        Some((parameter, _)) => parameter,
+        None if n_threads > THREADS_MAX => Parameter::Threads,
+        None if cell.environment_padding() > PADDING_MAX => Parameter::EnvironmentPadding,
+        None => return Ok(()),
+    };
+    Err(ResolveError::Unsupported { cell: cell.cell_idx, parameter, value: cell.value(parameter).clone() })
+}
+
+/// Adds to the template of a cell what is the trial's own.
+pub(super) fn fill(mut template: Request, plan: &Plan, trial: TrialId) -> Request {
+    template.length = length(plan.cell(trial.cell), trial.kind);
+    template.seed = plan.seed(trial);
+    template
+}
+
+/// Resolves what all trials of a cell share. Length and seed are those of no trial.
+pub(super) fn template(cell: Cell<'_>, host: &Host) -> Result<Request, ResolveError> {
+    let n_threads = match cell.threads() {
+        Threads::Count(threads) => threads as usize,
+        Threads::All => host.topology.n_allowed(),
+    };
+    supported(cell, n_threads)?;
+    let cpus = host.topology.pin(cell.pinning(), n_threads)?;
+    let (name, preload) = match cell.allocator() {
+        Allocator::Linked(name) => (*name, None),
+        Allocator::Preload(path) => {
+            ("system", Some(host.preloads.get(path).expect("Host::new inspected every preload of the plan").clone()))
+        }
+    };
+    let structure = cell.structure();
+    Ok(Request {
+        format: FORMAT,
+        structure: structure.name.clone(),
+        structure_parameters: structure.parameters.clone(),
+        reclamation: cell.reclamation(),
+        allocator: AllocatorRequest { name: name.to_owned(), preload },
+        cpus,
+        key_range: cell.key_range(),
+        mix: cell.mix(),
+        distribution: cell.distribution(),
+        prefill_keys: cell.prefill().keys(cell.key_range()),
+        length: length(cell, BlockKind::Measure),
+        seed: 0,
+        nice: i32::from(cell.priority()),
+    })
+}
+
+/// Returns what ends the window of a cell's trials of one kind.
+fn length(cell: Cell<'_>, kind: BlockKind) -> Length {
+    match kind {
+        BlockKind::Measure => Length::Nanos(cell.trial_length().0),
+        BlockKind::Account => Length::Accounting { operations: ACCOUNTING_OPERATIONS },
+    }
+}
+
+/// Returns what surrounds the workers of a cell.
+pub(super) fn surroundings(cell: Cell<'_>) -> Surroundings {
+    Surroundings {
+        aslr: cell.aslr() == "on",
+        huge_pages: cell.huge_pages() == "system",
+        environment_padding: cell.environment_padding().0,
+    }
+}
+
+/// Checks every priority and layout of a plan, each pair once.
+pub(super) fn check_permissions(plan: &Plan) -> Vec<ResolveError> {
+    let cells = (0..).take(plan.cells.len()).map(|cell_idx| plan.cell(cell_idx));
+    let asked: BTreeSet<(i8, bool)> = cells.map(|cell| (cell.priority(), surroundings(cell).aslr)).collect();
+    asked.into_iter().filter_map(|(nice, aslr)| permitted(nice, aslr).err()).collect()
+}
+
+/// Checks what the system lets this user do to a worker.
+fn permitted(nice: i8, aslr: bool) -> Result<(), ResolveError> {
+    launch::permits(i32::from(nice), aslr).map_err(|refused| match refused {
+        launch::Refused::Priority => ResolveError::Priority { nice },
+        launch::Refused::Aslr => ResolveError::Aslr { on: aslr },
+    })
+}
+
+/// Time for a worker to begin and end, on a machine where all else goes wrong: a cold disk, a busy CPU.
+const SLACK: Duration = Duration::from_secs(20);
+
+/// Time for a key of the prefill or an operation of an accounting trial. Trees need a microsecond, long lists a
+/// thousand times that for a structure small enough to be filled at all.
+const PER_OPERATION: Duration = Duration::from_micros(100);
+
+/// Returns after which time a worker is given up: the planned length, an allowance for the prefill, and [`SLACK`].
+pub(super) fn time_out(request: &Request) -> Duration {
+    let threads = u32::try_from(request.cpus.len()).unwrap_or(u32::MAX);
+    let window = match request.length {
+        Length::Nanos(nanos) => Duration::from_nanos(nanos),
+        Length::Accounting { operations } => per_operation(operations).saturating_mul(threads),
+    };
+    SLACK.saturating_add(window).saturating_add(per_operation(request.prefill_keys))
+}
+
+fn per_operation(operations: u64) -> Duration {
+    PER_OPERATION.saturating_mul(u32::try_from(operations).unwrap_or(u32::MAX))
+}
