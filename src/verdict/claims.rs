@@ -4,11 +4,7 @@ use std::cmp::Ordering;
 
 use super::evidence::Evidence;
 use crate::{
-    plan::Cell,
-    spec::{
-        model::{Claim, Condition, Rule},
-        value::{Prefill, Threads, Value},
-    },
+    spec::model::Claim,
     stats::{ALPHA, Answer, CellSummary, Comparison, Interval, compare, mann_whitney},
     units::BasisPoints,
 };
@@ -82,6 +78,8 @@ pub fn decide<'a>(evidence: &Evidence<'a>) -> Vec<ClaimDecision<'a>> {
 }
 
 fn pairs_in_scope(evidence: &Evidence, claim: &Claim) -> Vec<(u32, u32)> {
+    let mut in_scope = vec![false; evidence.plan.cells.len()];
+    evidence.plan.matching(&claim.scope).for_each(|cell| in_scope[cell as usize] = true);
     let mut pairs = Vec::new();
     for group in &evidence.summary.groups {
         let with_label = |label: &str| {
@@ -89,8 +87,7 @@ fn pairs_in_scope(evidence: &Evidence, claim: &Claim) -> Vec<(u32, u32)> {
             group.iter().find(of_label).copied()
         };
         if let (Some(faster), Some(slower)) = (with_label(&claim.faster), with_label(&claim.slower)) {
-            let in_scope = |cell| matches(&claim.scope, evidence.plan.cell(cell));
-            if in_scope(faster) || in_scope(slower) {
+            if in_scope[faster as usize] || in_scope[slower as usize] {
                 pairs.push((faster, slower));
             }
         }
@@ -193,34 +190,4 @@ fn conclude<'a>(evidence: &Evidence, claim: &'a Claim, pairs: Vec<PairDecision>)
         (Decision::Holds, scope)
     };
     ClaimDecision { claim, decision, reason, pairs }
-}
-
-/// Tells whether a cell meets every condition of a rule.
-fn matches(rule: &Rule, cell: Cell) -> bool {
-    rule.conditions.iter().all(|(parameter, alternatives)| {
-        let value = cell.value(*parameter);
-        alternatives.iter().any(|condition| meets(condition, value))
-    })
-}
-
-fn meets(condition: &Condition, value: &Value) -> bool {
-    match (condition, value) {
-        (Condition::Is(wanted), value) => wanted == value,
-        (Condition::Named(name), Value::Structure(structure)) => *name == structure.label || *name == structure.name,
-        (Condition::Named(_), _) => false,
-        (Condition::Over(bound), value) => number(value).is_some_and(|number| number > *bound),
-        (Condition::Under(bound), value) => number(value).is_some_and(|number| number < *bound),
-    }
-}
-
-/// The number of a value in its base unit; `None` for words and symbols.
-fn number(value: &Value) -> Option<u64> {
-    match value {
-        Value::Count(count) => Some(*count),
-        Value::Threads(Threads::Count(threads)) => Some(u64::from(*threads)),
-        Value::Prefill(Prefill::Keys(keys)) => Some(*keys),
-        Value::Duration(duration) => Some(duration.0),
-        Value::Bytes(bytes) => Some(bytes.0),
-        _ => None,
-    }
 }

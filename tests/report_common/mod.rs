@@ -188,7 +188,7 @@ fn plan(axes: &[Vec<Value>; Parameter::COUNT], n_trials: u32) -> Plan {
         blocks,
         order: Order::Random,
         seed: 42,
-        checks: ["checksum", "prefill", "pinning", "duration", "allocator", "fairness", "valgrind", "variance"]
+        checks: ["checksum", "prefill", "pinning", "duration", "allocator", "fairness", "leaks", "variance"]
             .map(str::to_owned)
             .to_vec(),
         instruments: Vec::new(),
@@ -208,7 +208,7 @@ fn spec(axes: [Vec<Value>; Parameter::COUNT], shape: &Shape) -> Spec {
         exclude: Vec::new(),
         include: Vec::new(),
         n_trials: shape.n_trials,
-        checks: vec!["checksum", "prefill", "pinning", "duration", "allocator", "fairness", "valgrind", "variance"],
+        checks: vec!["checksum", "prefill", "pinning", "duration", "allocator", "fairness", "leaks", "variance"],
         instruments: Vec::new(),
         order: Order::Random,
         seed: 42,

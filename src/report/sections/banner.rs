@@ -5,7 +5,7 @@
 use super::{Context, Section, tone};
 use crate::{
     plan::BlockKind,
-    record::{Reading, environment::Stability},
+    record::{Environment, Reading, environment::Stability},
     report::{
         block::{Block, Card, Tone},
         number::{bytes, counted},
@@ -113,14 +113,11 @@ fn reproducible(context: &Context) -> Card {
 }
 
 /// Keys of the settings and fixed parameters that read differently after the run.
-pub(super) fn changed_settings<'a>(context: &Context<'a>) -> Vec<&'a str> {
+pub(super) fn changed_settings(context: &Context) -> Vec<String> {
     let environment = context.evidence.environment;
     let Some(after) = &environment.after else { return Vec::new() };
-    let changed = |entry: &&crate::record::Entry| {
-        let later = after.entries.iter().find(|later| later.key == entry.key);
-        entry.stability != Stability::Volatile && later.is_some_and(|later| later.reading != entry.reading)
-    };
-    environment.before.entries.iter().filter(changed).map(|entry| entry.key.as_str()).collect()
+    let differences = Environment::differences(&environment.before, after).into_iter();
+    differences.filter(|change| change.stability != Stability::Volatile).map(|change| change.key).collect()
 }
 
 fn apples(context: &Context) -> Card {

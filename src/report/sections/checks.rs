@@ -49,13 +49,12 @@ fn silent(context: &Context) -> Block {
 /// Names of checks that did not run, with what they would have asked or why they are not known.
 pub(super) fn not_run(context: &Context) -> Vec<(String, String)> {
     let asked = &context.evidence.plan.checks;
-    let mut names: Vec<(String, String)> = checks::PLANNED
-        .iter()
-        .map(|&(name, question)| (name.to_owned(), format!("{question} This version cannot tell.")))
+    let mut names: Vec<(String, String)> = checks::planned()
+        .map(|(name, meaning)| (name.to_owned(), format!("Whether {meaning}: this version cannot tell.")))
         .collect();
     let known = |name: &str| {
         checks::ALL.iter().any(|check| check.info().name == name)
-            || checks::PLANNED.iter().any(|&(planned, _)| planned == name)
+            || checks::planned().any(|(planned, _)| planned == name)
     };
     let unknown = asked.iter().filter(|name| !known(name));
     names.extend(unknown.map(|name| (name.clone(), "The plan asks for it; this version does not know it.".to_owned())));
