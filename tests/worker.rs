@@ -24,6 +24,8 @@ use rare_workloads::{
     },
 };
 
+const WORKER: &str = env!("CARGO_BIN_EXE_rare-worker");
+
 /// Trials that are timed run one after the other.
 static ONE_TRIAL: Mutex<()> = Mutex::new(());
 
@@ -48,6 +50,7 @@ fn request(allocator: &str) -> Request {
 struct Ended {
     frame: Result<Frame, FrameError>,
     stderr: String,
+    code: Option<i32>,
     /// From the spawning to the reaping.
     wall: Duration,
 }
@@ -70,10 +73,13 @@ impl Ended {
 
 /// Runs the worker on these bytes with this environment alone.
 fn run_bytes(bytes: &[u8], environment: &[(&str, &str)]) -> Ended {
+    run_command(Command::new(WORKER), bytes, environment)
+}
+
+fn run_command(mut command: Command, bytes: &[u8], environment: &[(&str, &str)]) -> Ended {
     let _alone = ONE_TRIAL.lock().unwrap_or_else(PoisonError::into_inner);
     let (mut reply_end, worker_end) = io::pipe().unwrap();
     let worker_end = OwnedFd::from(worker_end);
-    let mut command = Command::new(env!("CARGO_BIN_EXE_rare-worker"));
     command.env_clear().envs(environment.iter().copied());
     command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
     let raw = worker_end.as_raw_fd();
@@ -92,7 +98,12 @@ fn run_bytes(bytes: &[u8], environment: &[(&str, &str)]) -> Ended {
     reply_end.read_to_end(&mut reply).unwrap();
     let output = worker.wait_with_output().unwrap();
     let wall = began.elapsed();
-    Ended { frame: frame::decode(&reply), stderr: String::from_utf8_lossy(&output.stderr).into_owned(), wall }
+    Ended {
+        frame: frame::decode(&reply),
+        stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+        code: output.status.code(),
+        wall,
+    }
 }
 
 fn run_with(request: &Request, environment: &[(&str, &str)]) -> Ended {
@@ -141,6 +152,31 @@ fn a_short_trial_costs_little_besides_its_window() {
     let walls: Vec<Duration> = (0..15).map(|_| run(&request("system")).wall).collect();
     assert!(walls.iter().any(|&wall| wall < Duration::from_millis(108)), "{walls:?}");
     assert!(walls.iter().all(|&wall| wall >= Duration::from_millis(100)), "{walls:?}");
+}
+
+/// Memcheck sees every error and every lost block of the process, and finds a leak where there is one.
+#[test]
+fn runs_under_valgrind() {
+    if Command::new("valgrind").arg("--version").output().is_err() {
+        eprintln!("not tested: valgrind is not installed");
+        return;
+    }
+    let check = |request: &Request, expected: i32| {
+        let mut command = Command::new("valgrind");
+        command.args(["--quiet", "--fair-sched=yes", "--leak-check=full", "--errors-for-leak-kinds=definite,possible"]);
+        let suppressions = concat!("--suppressions=", env!("CARGO_MANIFEST_DIR"), "/workloads/valgrind.supp");
+        command.args([suppressions, "--error-exitcode=99", WORKER]);
+        let ended = run_command(command, &serde_json::to_vec(request).unwrap(), &[(ALLOCATOR_VARIABLE, "system")]);
+        assert_eq!(ended.code, Some(expected), "{}", ended.stderr);
+        ended.reply();
+    };
+    check(&request("system"), 0);
+    // A timed trial leaves its structure whole, and memcheck does not follow the tagged pointers of this one: leaks are
+    // sought in accounting trials, which drop it.
+    let length = Length::Accounting { operations: 1_000 };
+    let counted = Request { structure: "nm14".to_owned(), length, ..request("system") };
+    check(&counted, 0);
+    check(&Request { reclamation: Reclamation::None, ..counted }, 99);
 }
 
 #[test]
@@ -294,7 +330,7 @@ fn garbled_requests_are_refused() {
 
 #[test]
 fn the_identity_is_that_of_the_library() {
-    let output = Command::new(env!("CARGO_BIN_EXE_rare-worker")).arg("--identity").output().unwrap();
+    let output = Command::new(WORKER).arg("--identity").output().unwrap();
     assert!(output.status.success());
     let text = String::from_utf8(output.stdout).unwrap();
     assert_eq!(text.lines().count(), 1);
@@ -312,7 +348,7 @@ fn a_person_is_told_what_the_program_is() {
         assert!(stderr.contains(expected), "{stderr}");
     };
     let worker = || {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_rare-worker"));
+        let mut command = Command::new(WORKER);
         command.stdin(Stdio::from(File::open("/dev/null").unwrap()));
         command
     };
