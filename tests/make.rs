@@ -173,7 +173,7 @@ fn refusals_have_their_codes() {
     playground.write("wrong.yaml", &SPEC.replace("nm14", "nm15"));
     let wrong = playground.run(&["make", "wrong.yaml"]).expect(2);
     assert!(wrong.stderr.contains("wrong.yaml:4:14") && wrong.stderr.contains("nm14"), "{}", wrong.stderr);
-    playground.write("huge.yaml", &SPEC.replace("count: 2", "count: 1G"));
+    playground.write("huge.yaml", &SPEC.replace("count: 2", "count: 1M"));
     playground.run(&["plan", "huge.yaml"]).expect(7);
     playground.write("pinned.yaml", &SPEC.replace("pinning: none", "pinning: {cpus: [4000, 4001]}"));
     let pinned = playground.run(&["make", "pinned.yaml"]).expect(3);
