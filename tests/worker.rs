@@ -83,10 +83,13 @@ fn run_command(mut command: Command, bytes: &[u8], environment: &[(&str, &str)])
     command.env_clear().envs(environment.iter().copied());
     command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
     let raw = worker_end.as_raw_fd();
-    // SAFETY: only calls dup2, which is allowed between fork and exec; the descriptor is open until after the spawning.
-    unsafe {
-        command.pre_exec(move || if libc::dup2(raw, 3) < 0 { Err(io::Error::last_os_error()) } else { Ok(()) });
-    }
+    let redirect = move || {
+        // SAFETY: duplicates one number onto another; the descriptor is open until after the spawning.
+        let descriptor = unsafe { libc::dup2(raw, 3) };
+        if descriptor < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+    };
+    // SAFETY: the closure only calls dup2, which is allowed between fork and exec.
+    unsafe { command.pre_exec(redirect) };
     let began = Instant::now();
     let mut worker = command.spawn().unwrap();
     drop(worker_end);
