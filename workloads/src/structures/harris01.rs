@@ -271,4 +271,35 @@ mod tests {
             Operation::Contains(key) => set.contains(key, guard),
         });
     }
+
+    #[test]
+    fn a_marked_node_is_absent_and_the_next_search_unlinks_it() {
+        let mut set = Harris01::<NoReclamation>::new(&Parameters::new());
+        let mut handle = set.handle();
+        assert!([5, 6, 7].into_iter().all(|key| handle.insert(key, key)));
+        // A removal that stalls between its two exchanges.
+        let guard = handle.local.pin();
+        let node = set.search(6, &guard).found(6).expect("it was inserted");
+        let next = node.next.load(&guard).word;
+        assert!(node.next.exchange(next, next.marked()));
+        assert!(!handle.contains(6) && handle.contains(5) && handle.contains(7));
+        assert!(!handle.remove(6));
+        assert_eq!(set.unreclaimed(), Some(1), "the failed removal unlinked the node on its way");
+        assert!(handle.insert(6, 6) && handle.contains(6));
+        drop(handle);
+        assert_eq!(set.audit(), Audit { size: 3, key_sum: 18, violations: Vec::new() });
+    }
+
+    #[test]
+    fn the_audit_sees_a_marked_node() {
+        let mut set = Harris01::<NoReclamation>::new(&Parameters::new());
+        let mut handle = set.handle();
+        assert!(handle.insert(5, 5));
+        let guard = handle.local.pin();
+        let node = set.search(5, &guard).found(5).expect("it was inserted");
+        assert!(node.next.exchange(Word::NULL, Word::NULL.marked()));
+        drop(handle);
+        let violations = vec!["I4: the node of key 5 is marked at rest".to_owned()];
+        assert_eq!(set.audit(), Audit { size: 0, key_sum: 0, violations });
+    }
 }

@@ -320,4 +320,79 @@ mod tests {
             Operation::Contains(key) => set.contains(key, guard),
         });
     }
+
+    /// Makes a tree of these keys in which the removals of `stalled` have flagged their leaf and done no more.
+    fn with_stalled_removals(keys: &[u64], stalled: &[u64]) -> Nm14<NoReclamation> {
+        let set = Nm14::<NoReclamation>::new(&Parameters::new());
+        let mut handle = set.handle();
+        assert!(keys.iter().all(|&key| handle.insert(key, key)));
+        let guard = handle.local.pin();
+        for &key in stalled {
+            let seek = set.seek(key, &guard);
+            let leaf = seek.leaf.word.clean();
+            assert!(seek.leaf.holds(key) && seek.edge.swing(leaf, leaf.flagged()).is_ok());
+        }
+        drop(handle);
+        set
+    }
+
+    #[test]
+    fn a_flagged_leaf_is_present_until_another_operation_unlinks_it() {
+        for keys in [&[6][..], &[5, 6], &[6, 7], &[5, 6, 7, 8]] {
+            let mut set = with_stalled_removals(keys, &[6]);
+            let mut handle = set.handle();
+            assert!(handle.contains(6), "a removal takes effect when the leaf is unlinked");
+            assert!(!handle.remove(6), "the stalled removal owns it");
+            assert!(!handle.contains(6));
+            let n_retired = if keys.len() == 1 { 1 } else { 2 };
+            assert_eq!(set.unreclaimed(), Some(n_retired));
+            drop(handle);
+            let key_sum = keys.iter().sum::<u64>() - 6;
+            assert_eq!(set.audit(), Audit { size: keys.len() as u64 - 1, key_sum, violations: Vec::new() });
+        }
+    }
+
+    #[test]
+    fn sibling_removals_each_unlink_their_own() {
+        // Both edges of one parent are flagged: the kept leaf moves up with its flag, and is unlinked from there.
+        let mut set = with_stalled_removals(&[5, 6], &[5, 6]);
+        let mut handle = set.handle();
+        assert!(!handle.remove(5));
+        assert!(handle.contains(6) && !handle.contains(5));
+        assert!(!handle.remove(6) && !handle.contains(6));
+        assert_eq!(set.unreclaimed(), Some(3), "two leaves and their parent");
+        drop(handle);
+        assert_eq!(set.audit(), Audit::default());
+    }
+
+    #[test]
+    fn one_swing_unlinks_a_chain_and_retires_all_of_it() {
+        // Sorted keys make a spine to the right. Removals of 1 to 3 that have tagged their path but not swung leave
+        // three tagged edges in a row, which the removal of 4 cuts off at once.
+        let mut set = with_stalled_removals(&[1, 2, 3, 4, 5], &[1, 2, 3]);
+        let mut handle = set.handle();
+        let guard = handle.local.pin();
+        for key in [1, 2, 3] {
+            let parent = set.seek(key, &guard).parent.expect("there are other leaves");
+            parent.edge(1 - parent.side(key)).tag();
+        }
+        assert!(handle.remove(4));
+        assert_eq!(set.unreclaimed(), Some(8), "four leaves and their parents");
+        assert!([1, 2, 3, 4].into_iter().all(|key| !handle.contains(key)) && handle.contains(5));
+        drop(handle);
+        assert_eq!(set.audit(), Audit { size: 1, key_sum: 5, violations: Vec::new() });
+    }
+
+    #[test]
+    fn the_audit_sees_a_flag_and_a_tag() {
+        let mut set = with_stalled_removals(&[5, 6], &[6]);
+        assert_eq!(set.audit().violations.len(), 1);
+        let mut handle = set.handle();
+        let guard = handle.local.pin();
+        set.seek(6, &guard).edge.tag();
+        drop(handle);
+        let audit = set.audit();
+        assert!(audit.violations.iter().any(|words| words.starts_with("I3")), "{audit:?}");
+        assert!(audit.violations.iter().any(|words| words.starts_with("I5")), "{audit:?}");
+    }
 }
