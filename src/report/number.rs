@@ -30,7 +30,12 @@ pub(crate) fn mops_interval(interval: Interval) -> String {
 
 /// Writes a ratio, such as `1.84×`.
 pub(crate) fn ratio(ratio: f64) -> String {
-    let n_digits = if ratio.abs() < 0.1 { 3 } else { 2 };
+    let n_digits = match ratio.abs() {
+        size if size >= 100.0 => 0,
+        size if size >= 10.0 => 1,
+        size if size >= 0.1 => 2,
+        _ => 3,
+    };
     format!("{ratio:.n_digits$}×")
 }
 
@@ -104,7 +109,7 @@ mod tests {
             ("137.2".into(), "14.81".into(), "0.0398".into())
         );
         assert_eq!(ratio(1.8449), "1.84×");
-        assert_eq!(ratio(0.012), "0.012×");
+        assert_eq!((ratio(0.012), ratio(174.69)), ("0.012×".into(), "175×".into()));
         assert_eq!(percent(0.123_45), "12.3 %");
         assert_eq!((p_value(0.0004), p_value(0.04)), ("< 0.001".to_owned(), "0.040".to_owned()));
         assert_eq!(

@@ -86,10 +86,10 @@ fn pairs_in_scope(evidence: &Evidence, claim: &Claim) -> Vec<(u32, u32)> {
             let of_label = |&&cell: &&u32| evidence.plan.cell(cell).structure().label == label;
             group.iter().find(of_label).copied()
         };
-        if let (Some(faster), Some(slower)) = (with_label(&claim.faster), with_label(&claim.slower)) {
-            if in_scope[faster as usize] || in_scope[slower as usize] {
-                pairs.push((faster, slower));
-            }
+        if let (Some(faster), Some(slower)) = (with_label(&claim.faster), with_label(&claim.slower))
+            && (in_scope[faster as usize] || in_scope[slower as usize])
+        {
+            pairs.push((faster, slower));
         }
     }
     pairs

@@ -1,13 +1,18 @@
 //! A run that never happened, plausible in every number, for tests of checks and reports.
 
-#![allow(dead_code, reason = "each test binary uses a part")]
+#![allow(dead_code, unused_imports, reason = "each test binary uses a part")]
 #![allow(clippy::unwrap_used, reason = "a test that meets the unexpected must stop")]
+
+mod cases;
+mod environment;
 
 use std::collections::BTreeMap;
 
+pub use cases::*;
+pub use environment::environment;
 use rare::{
     plan::{Block, BlockKind, Plan, PlanHash, TrialId},
-    record::{Entry, Environment, Interference, Outcome, Reading, Snapshot, Trial, environment::Stability},
+    record::{Environment, Interference, Outcome, Trial},
     spec::{
         Spec,
         model::{Claim, Limits, Order, Rule},
@@ -388,146 +393,4 @@ fn thread_reply(request: &Request, thread: u32, cpu: Option<u32>, rate: f64, dra
         minor_faults: 210,
         major_faults: 0,
     }
-}
-
-/// A laptop-like record with a changed setting and a few unreadable parameters.
-pub fn environment() -> Environment {
-    let entry = |key: &str, value: &str, unit: &str, source: &str, stability| Entry {
-        key: key.to_owned(),
-        reading: Reading::Value(value.to_owned()),
-        unit: unit.to_owned(),
-        source: source.to_owned(),
-        stability,
-    };
-    let unreadable = |key: &str, reason: &str, source: &str| Entry {
-        key: key.to_owned(),
-        reading: Reading::Unreadable(reason.to_owned()),
-        unit: String::new(),
-        source: source.to_owned(),
-        stability: Stability::Setting,
-    };
-    let entries = vec![
-        entry("machine.cpu_model", "Intel(R) Xeon(R) CPU E7-4830 v2 @ 2.20GHz", "", "/proc/cpuinfo", Stability::Fixed),
-        entry("machine.hypervisor", "kvm", "", "/proc/cpuinfo", Stability::Fixed),
-        entry("machine.memory", "25769803776", "B", "/proc/meminfo", Stability::Fixed),
-        entry(
-            "power.governor",
-            "performance",
-            "",
-            "/sys/devices/system/cpu/cpu*/cpufreq/scaling_governor",
-            Stability::Setting,
-        ),
-        unreadable(
-            "power.turbo",
-            "no such file: intel_pstate is not loaded",
-            "/sys/devices/system/cpu/intel_pstate/no_turbo",
-        ),
-        unreadable("power.prefetchers", "permission denied: needs root", "/dev/cpu/0/msr"),
-        entry("kernel.release", "6.1.0-28-amd64", "", "uname", Stability::Fixed),
-        entry("kernel.huge_pages", "madvise", "", "/sys/kernel/mm/transparent_hugepage/enabled", Stability::Setting),
-        entry("load.average", "0.42 0.31 0.12", "", "/proc/loadavg", Stability::Volatile),
-        entry("build.rustc", "1.95.0", "", "build", Stability::Fixed),
-        entry(
-            "build.worker_sha256",
-            "9c1e4b7d20aa7b0c55a1be02c3b0b3c9e8a1f0aa31b2f0c7745f10de9a6d0b11",
-            "",
-            "the worker's file",
-            Stability::Fixed,
-        ),
-    ];
-    let before = Snapshot { taken: "2026-12-01T10:14:58Z".to_owned(), entries };
-    let mut after = before.clone();
-    after.taken = "2026-12-01T10:24:31Z".to_owned();
-    for entry in &mut after.entries {
-        match entry.key.as_str() {
-            "load.average" => entry.reading = Reading::Value("2.10 1.84 0.92".to_owned()),
-            "power.governor" => entry.reading = Reading::Value("powersave".to_owned()),
-            _ => {}
-        }
-    }
-    Environment { format: 1, plan: "a7".repeat(32), before, after: Some(after) }
-}
-
-/// A name that tries everything.
-pub const HOSTILE: &str = "<script>alert('x')</script>|a`b``c\u{202e}gnp.exe\u{200f}\n## heading\n| --- |\n</td></table>{{ 7*7 }}**_~[x](javascript:1)&amp;";
-
-/// A run in which every text that comes from outside is hostile.
-pub fn hostile() -> Case {
-    let mut case = named(HOSTILE);
-    case.spec.question = Some(format!(
-        "# {HOSTILE}\n\n<img src=x onerror=alert(1)>\n\n![remote](https://example.com/a.png)\n\n<script>\nalert(1)\n</script>\n\n```\nx\n"
-    ));
-    case
-}
-
-/// A run in which every text that comes from outside holds `name`.
-pub fn named(name: &str) -> Case {
-    let mut case = Case::new(&SMALL);
-    let long = format!("{name}{}", "x".repeat(300));
-    for value in case.plan.values[Parameter::Structure as usize].iter_mut().chain(&mut case.spec.axes[0]) {
-        let Value::Structure(structure) = value else { unreachable!("the column of structures") };
-        structure.label = format!("{}{long}", structure.name);
-    }
-    case.spec.mix_names[0].1 = long.clone();
-    case.spec.question = None;
-    case.spec_text = format!("name: x\n# {long}\n```\n</script>\n");
-    let left = format!("nm14{long}");
-    let right = format!("mutex-btree{long}");
-    case.claim(&left, &right, 0, Vec::new());
-    for snapshot in [Some(&mut case.environment.before), case.environment.after.as_mut()].into_iter().flatten() {
-        for entry in &mut snapshot.entries {
-            entry.source = name.to_owned();
-            match &mut entry.reading {
-                Reading::Value(text) | Reading::Unreadable(text) => text.push_str(name),
-            }
-        }
-        snapshot.entries[0].key = format!("machine.{name}");
-    }
-    if let Outcome::Replied(reply) = &mut case.trials[1].outcome {
-        reply.allocator.version = name.to_owned();
-        reply.allocator.evidence = name.to_owned();
-        reply.audit_after.violations.push(name.to_owned());
-    }
-    case.trials[0].outcome = Outcome::Failed {
-        class: rare::record::FailureClass::Signal,
-        detail: name.to_owned(),
-        stderr: format!("{name}\n```\n</code></pre>{}", "y".repeat(5000)),
-    };
-    case.plan.checks.push(name.to_owned());
-    case
-}
-
-/// A run in which much went wrong.
-pub fn bad() -> Case {
-    let mut case = Case::new(&USUAL);
-    case.reply(BlockKind::Measure).audit_after.size += 3;
-    let failed = |class, detail: &str, stderr: &str| Outcome::Failed {
-        class,
-        detail: detail.to_owned(),
-        stderr: stderr.to_owned(),
-    };
-    case.trials[20].outcome = failed(
-        rare::record::FailureClass::Signal,
-        "the worker was killed by SIGSEGV after 1.2 s",
-        "thread 'worker-1' panicked at workloads/src/structures/nm14.rs:214:9:\nunlinked twice\n",
-    );
-    case.trials[33].outcome =
-        failed(rare::record::FailureClass::TimedOut, "no reply within 13 s; it was killed with all it had started", "");
-    if let Outcome::Replied(reply) = &mut case.trials[5].outcome {
-        reply.allocator.name = "system".to_owned();
-    }
-    case.trials.truncate(110);
-    case.claim("harris01", "nm14", 0, Vec::new());
-    case
-}
-
-/// Ten thousand trials.
-pub fn huge() -> Case {
-    Case::new(&Shape {
-        structures: &["nm14", "harris01", "crossbeam-skiplist", "rwlock-btree"],
-        threads: &[1, 2, 3, 4, 6, 8, 12, 16, 24, 32],
-        key_ranges: &[10, 100, 1000, 10_000, 100_000, 1_000_000, 10_000_000, 20_000_000, 30_000_000],
-        allocators: &["system", "jemalloc", "mimalloc", "snmalloc"],
-        n_trials: 6,
-    })
 }

@@ -11,7 +11,7 @@ use crate::{
         number::{bytes, counted},
     },
     spec::value::{Parameter, Value},
-    stats::Standing,
+    stats::{Standing, validity},
     verdict::{Decision, Grade},
 };
 
@@ -196,6 +196,8 @@ fn explainable(context: &Context) -> Card {
         .evidence
         .replied()
         .filter(|replied| replied.trial.trial.kind == BlockKind::Account)
+        .filter(|replied| context.evidence.summary.trials[replied.record_idx].standing == Standing::Instrumented)
+        .filter(|replied| !validity::stores_nothing(&replied.trial.request.structure))
         .filter_map(|replied| replied.reply.accounting.as_ref())
         .map(|accounting| u64::try_from(accounting.prefilled.bytes).unwrap_or(0))
         .collect();

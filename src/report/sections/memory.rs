@@ -7,6 +7,7 @@ use crate::{
         block::{Block, Cell, Table, Tone},
         number::{self, NONE},
     },
+    stats::Standing,
     verdict::evidence::Replied,
 };
 
@@ -26,7 +27,11 @@ fn build(context: &Context) -> Vec<Block> {
     ];
     let mut table = Table::new("Memory of every cell", &columns);
     let mut by_cell: Vec<Vec<Replied>> = vec![Vec::new(); context.evidence.plan.cells.len()];
-    for replied in context.evidence.replied() {
+    let valid = |replied: &Replied| {
+        let standing = context.evidence.summary.trials[replied.record_idx].standing;
+        matches!(standing, Standing::Counted | Standing::Instrumented)
+    };
+    for replied in context.evidence.replied().filter(valid) {
         by_cell[replied.trial.trial.cell as usize].push(replied);
     }
     let mut counted = false;

@@ -128,7 +128,9 @@ fn cells(context: &Context) -> Table {
                 .iter()
                 .map(|&parameter| Cell::new(evidence.value_text(evidence.plan.cell(cell).value(parameter))))
                 .collect();
-            row.extend(cell_numbers(context, evidence.summary.cell(cell), &lead.leaders));
+            // Where none is distinguishable from the fastest, none stands out.
+            let leads = lead.next.is_some() && lead.leaders.contains(&cell);
+            row.extend(cell_numbers(context, evidence.summary.cell(cell), leads));
             table.row(row);
         }
     }
@@ -140,11 +142,11 @@ fn cells(context: &Context) -> Table {
     )
 }
 
-fn cell_numbers(context: &Context, summary: &CellSummary, leaders: &[u32]) -> Vec<Cell> {
+fn cell_numbers(context: &Context, summary: &CellSummary, leads: bool) -> Vec<Cell> {
     let structure = context.evidence.plan.cell(summary.cell).structure();
     let bound = if validity::stores_nothing(&structure.name) { "bound of the harness" } else { "" };
     let mut label = Cell::new(&structure.label).note(bound);
-    label.strong = leaders.contains(&summary.cell);
+    label.strong = leads;
     let lost = summary.n_failed + summary.n_excluded;
     let n = Cell::new(summary.values.len().to_string());
     let n = if summary.values.len() < summary.n_planned {
