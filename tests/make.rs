@@ -1,5 +1,7 @@
 //! The main job as a user does it: make, edit, make again, kill, continue, rerun.
 
+#![allow(clippy::unwrap_used, reason = "a test stops where it does not find what it expects")]
+
 mod playground;
 
 use std::{
@@ -173,8 +175,29 @@ fn refusals_have_their_codes() {
     playground.write("wrong.yaml", &SPEC.replace("nm14", "nm15"));
     let wrong = playground.run(&["make", "wrong.yaml"]).expect(2);
     assert!(wrong.stderr.contains("wrong.yaml:4:14") && wrong.stderr.contains("nm14"), "{}", wrong.stderr);
-    playground.write("huge.yaml", &SPEC.replace("count: 2", "count: 1M"));
-    playground.run(&["plan", "huge.yaml"]).expect(7);
+    // Ten axes of up to ten values each: some 10^9 cells.
+    let many = |key: &str, unit: &str| {
+        format!("{key}: [{}]\n", (1..=10).map(|n| format!("{n}{unit}")).collect::<Vec<_>>().join(", "))
+    };
+    let axes = [
+        many("threads", ""),
+        many("key_ranges", "k"),
+        many("environment_padding", "KiB"),
+        many("priority", ""),
+        many("prefill", "%"),
+    ];
+    let huge = SPEC.replace("threads: [1, 2]\n", "").replace("key_ranges: 100\n", &axes.concat()).replace(
+        "length: 60ms",
+        &format!("length: [{}]", (1..=10_000).map(|n| format!("{n}ms")).collect::<Vec<_>>().join(", ")),
+    );
+    playground.write("huge.yaml", &huge);
+    let since = Instant::now();
+    let refused = playground.run(&["plan", "huge.yaml"]).expect(7);
+    assert!(
+        since.elapsed() < Duration::from_secs(5) && refused.stderr.contains("2000000000 cells"),
+        "{}",
+        refused.stderr
+    );
     playground.write("pinned.yaml", &SPEC.replace("pinning: none", "pinning: {cpus: [4000, 4001]}"));
     let pinned = playground.run(&["make", "pinned.yaml"]).expect(3);
     assert!(pinned.stderr.contains("4000"), "{}", pinned.stderr);

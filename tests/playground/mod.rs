@@ -1,17 +1,11 @@
-//! What integration tests share: a folder of one's own, the built command, and how to skip honestly.
-#![allow(dead_code, reason = "each test binary uses a part of it")]
+//! What integration tests share: a folder of one's own and the built command.
+#![allow(dead_code, clippy::unwrap_used, reason = "each test binary uses a part of it, and stops where set-up fails")]
 
 use std::{
     fs,
     path::{Path, PathBuf},
     process::{Command, Output},
 };
-
-/// Says that a part is skipped because the machine lacks something; refuses to when CI forbids it.
-pub fn skip(reason: &str) {
-    eprintln!("skipped: {reason}");
-    assert!(std::env::var_os("RARE_TESTS_SKIP").is_none_or(|rule| rule != "refused"), "must not skip here: {reason}");
-}
 
 /// An empty folder in which one test runs `rare` without meeting the others.
 pub struct Playground {

@@ -2,6 +2,11 @@
 
 #![allow(dead_code, reason = "each test file uses its own part")]
 
+#[path = "../skip/mod.rs"]
+mod skip;
+
+pub use skip::skip;
+
 use std::{
     collections::BTreeMap,
     path::{Path, PathBuf},
@@ -87,7 +92,7 @@ impl<'p> Mount<'p> {
         if mounted.is_ok_and(|output| output.status.success()) {
             return Some(Self(path));
         }
-        eprintln!("skipped: mounting a tmpfs is not permitted here");
+        skip("mounting a tmpfs is not permitted here");
         None
     }
 

@@ -5,6 +5,8 @@
 //! that memcheck would notice.
 
 mod common;
+#[path = "../../tests/skip/mod.rs"]
+mod skip;
 
 use std::{
     env, hint, mem,
@@ -26,7 +28,7 @@ fn main() -> ExitCode {
         return exercise(&name);
     }
     if Command::new("valgrind").arg("--version").output().is_err() {
-        println!("conformance_valgrind: skipped, valgrind is not installed");
+        skip::skip("valgrind is not installed, so memcheck is not run");
         return ExitCode::SUCCESS;
     }
     let mut n_failed = 0;
