@@ -86,7 +86,9 @@ pub(super) fn supervise(
     interrupt: &Interrupt,
 ) -> io::Result<Ended> {
     let Started { handle, pid, reply, stdout, stderr } = started;
-    let kill = |_: &Errno| drop(kill_process_group(pid, Signal::KILL));
+    let kill = |_: &Errno| {
+        let _ = kill_process_group(pid, Signal::KILL);
+    };
     let mut watch = Watch {
         pid,
         exit: Some(pidfd_open(pid, PidfdFlags::empty()).inspect_err(kill)?),
