@@ -40,7 +40,8 @@ impl fmt::Display for Nanos {
         if self.0 == 0 {
             return f.write_str("0s");
         }
-        let (size, unit) = UNITS.into_iter().find(|(size, _)| self.0 % size == 0).expect("1 divides every number");
+        let (size, unit) =
+            UNITS.into_iter().find(|(size, _)| self.0.is_multiple_of(*size)).expect("1 divides every number");
         write!(f, "{}{unit}", self.0 / size)
     }
 }
@@ -52,7 +53,8 @@ impl fmt::Display for Bytes {
         if self.0 == 0 {
             return f.write_str("0B");
         }
-        let (size, unit) = UNITS.into_iter().find(|(size, _)| self.0 % size == 0).expect("1 divides every number");
+        let (size, unit) =
+            UNITS.into_iter().find(|(size, _)| self.0.is_multiple_of(*size)).expect("1 divides every number");
         write!(f, "{}{unit}", self.0 / size)
     }
 }
@@ -72,7 +74,7 @@ impl fmt::Display for BasisPoints {
 /// A count as a spec writes it: `100`, `100k`, `10M`, exact.
 pub fn count(number: u64) -> String {
     const UNITS: [(u64, &str); 3] = [(1_000_000_000, "G"), (1_000_000, "M"), (1_000, "k")];
-    match UNITS.into_iter().find(|(size, _)| number != 0 && number % size == 0) {
+    match UNITS.into_iter().find(|(size, _)| number != 0 && number.is_multiple_of(*size)) {
         Some((size, unit)) => format!("{}{unit}", number / size),
         None => number.to_string(),
     }

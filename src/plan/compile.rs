@@ -1,36 +1,34 @@
 //! Compiles a spec into its plan.
 
+use rare_workloads::rng::Xoshiro256PlusPlus;
+
 use super::{
     error::{PlanError, RuleFault, RuleProblem},
+    estimate::Estimate,
     expand::{self, Expansion},
     limits,
     model::{Block, BlockKind, Plan},
-    shuffle,
 };
 use crate::spec::{
     Spec,
     model::{Claim, Order},
-    value::Threads,
+    value::{Parameter, Threads, Value},
 };
 
 /// The instrument that adds a block of counted trials.
 pub(super) const ACCOUNTING: &str = "accounting";
 
-/// CPUs assumed for `all` when a plan is compared with its limits: the plan must not depend on the machine. Whoever
-/// knows the machine compares [`Plan::estimate`] with the limits again.
-const ASSUMED_CPUS: u32 = 1;
-
 impl Plan {
     /// Compiles `spec`: bounds it, expands it into cells, and orders the trials.
     ///
     /// # Errors
-    /// [`PlanError::OverLimit`] or [`PlanError::OverCeiling`] before anything is expanded; [`PlanError::Rules`] with
-    /// every rule and claim that speaks of no cell; [`PlanError::NoCells`] when all are excluded.
+    /// [`PlanError::OverLimit`] before anything too large is built; [`PlanError::Rules`] with every rule and claim that
+    /// speaks of no cell; [`PlanError::NoCells`] when all are excluded.
     pub fn compile(spec: &Spec) -> Result<Self, PlanError> {
         limits::check_crossing(spec)?;
         let Expansion { values, cells, faults } = expand::expand(spec);
         if cells.is_empty() {
-            return Err(PlanError::NoCells);
+            return Err(PlanError::NoCells { rules: spec.exclude.iter().map(|rule| rule.at.clone()).collect() });
         }
         let n_account_blocks = u32::from(spec.instruments.contains(&ACCOUNTING));
         limits::check_trials(spec, cells.len(), u64::from(spec.n_trials) + u64::from(n_account_blocks))?;
@@ -48,20 +46,31 @@ impl Plan {
             .map(|trial_idx| plan.block(BlockKind::Measure, trial_idx))
             .chain((0..n_account_blocks).map(|trial_idx| plan.block(BlockKind::Account, trial_idx)))
             .collect();
-        plan.estimate(ASSUMED_CPUS).check(&spec.limits)?;
+        plan.least_estimate().check(&spec.limits)?;
         Ok(plan)
+    }
+
+    /// What the plan takes on the machine that suits it best. A plan must not depend on the machine, so only what no
+    /// machine can do is refused here; whoever knows the machine compares [`Plan::estimate`] with the limits again.
+    fn least_estimate(&self) -> Estimate {
+        let counts = self.values[Parameter::Threads as usize].iter().filter_map(|value| match value {
+            Value::Threads(Threads::Count(threads)) => Some(*threads),
+            _ => None,
+        });
+        // One CPU for each thread fills a structure fastest; on a single CPU the least memory is in use at a time.
+        Estimate { wall: self.estimate(counts.max().unwrap_or(1)).wall, ..self.estimate(1) }
     }
 
     /// Returns the number of cells, at least 1.
     pub fn n_cells(&self) -> u32 {
-        u32::try_from(self.cells.len()).expect("a plan has far fewer cells")
+        u32::try_from(self.cells.len()).expect("the largest `limits.cells` is far smaller")
     }
 
     fn block(&self, kind: BlockKind, trial_idx: u32) -> Block {
-        let order = match self.order {
-            Order::Random => shuffle::permutation(self.order_seed(kind, trial_idx), self.n_cells()),
-            Order::Listed => (0..self.n_cells()).collect(),
-        };
+        let mut order: Vec<u32> = (0..self.n_cells()).collect();
+        if self.order == Order::Random {
+            Xoshiro256PlusPlus::new(self.order_seed(kind, trial_idx)).shuffle(&mut order);
+        }
         Block { kind, trial_idx, order }
     }
 }
@@ -73,14 +82,15 @@ fn check_rules(spec: &Spec, plan: &Plan, mut faults: Vec<RuleFault>) -> Result<(
     let vain = sides.filter(|(claim, structure)| !has_cell(plan, claim, structure));
     faults.extend(vain.map(|(claim, structure)| RuleFault {
         at: claim.at.clone(),
-        problem: RuleProblem::ClaimsNothing { structure: structure.clone(), claim: claim.text.clone() },
+        problem: RuleProblem::ClaimsNothing { structure: structure.clone() },
     }));
     if spec.quick || faults.is_empty() { Ok(()) } else { Err(PlanError::Rules(faults)) }
 }
 
 /// A claim compares two structures, so each must have a cell in its scope.
 fn has_cell(plan: &Plan, claim: &Claim, structure: &str) -> bool {
-    plan.matching(&claim.scope).into_iter().any(|cell_idx| plan.cell(cell_idx).structure().label == structure)
+    let mut cells = plan.matching(&claim.scope);
+    cells.any(|cell_idx| plan.cell(cell_idx).structure().label == structure)
 }
 
 impl Threads {

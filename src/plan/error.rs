@@ -1,12 +1,13 @@
 //! Why a spec has no plan, and why a file is not a plan.
 
-use std::fmt;
-
 use super::{
     estimate::{rough_duration, rough_size},
     model::FORMAT,
 };
-use crate::{diag::Span, units};
+use crate::{
+    diag::{Diagnostic, Span},
+    spec, units,
+};
 
 /// Why a spec has no plan.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -26,26 +27,15 @@ pub enum PlanError {
         /// What the plan has of it; at least this many when it is the largest `u128`.
         count: u128,
     },
-    /// The plan would be larger than any setting of the limits allows.
-    #[error(
-        "the plan has {count}, and no plan may have more than {bound}; drop values or trials, or split the spec",
-        count = limit.amount(*count),
-        bound = limit.amount((*bound).into())
-    )]
-    OverCeiling {
-        /// What there is too much of.
-        limit: Limit,
-        /// The ceiling.
-        bound: u64,
-        /// What the plan has of it.
-        count: u128,
-    },
     /// Some rules and claims speak of no cell at all; each has its place in the spec.
-    #[error("{} of the spec match no cell", plural(.0.len(), "rule"))]
+    #[error("rules or claims that match no cell: {}", .0.len())]
     Rules(Vec<RuleFault>),
     /// Every cell is excluded.
     #[error("the `exclude` rules leave no cell; relax one of them")]
-    NoCells,
+    NoCells {
+        /// Where the spec writes the rules.
+        rules: Vec<Span>,
+    },
 }
 
 /// A bound that a plan must keep.
@@ -107,29 +97,28 @@ pub enum RuleProblem {
     ClaimsNothing {
         /// Label of the structure.
         structure: String,
-        /// The claim as written.
-        claim: String,
     },
 }
 
-impl RuleFault {
-    /// Returns what to do about it.
-    pub fn help(&self) -> &'static str {
-        match self.problem {
-            RuleProblem::ExcludesNothing => "remove the rule, or name values that the axes have",
-            RuleProblem::IncludesNothing => "remove the rule, or name values that the axes do not have",
-            RuleProblem::ClaimsNothing { .. } => "widen `where`, or name values that the axes have for this structure",
+impl PlanError {
+    /// Returns the mistakes of the person with their places in the spec; none for a plan that is only too large.
+    pub fn diagnostics(&self) -> Vec<Diagnostic> {
+        match self {
+            Self::OverLimit { .. } => Vec::new(),
+            Self::Rules(faults) => faults.iter().map(RuleFault::diagnostic).collect(),
+            Self::NoCells { rules } => vec![spec::no_cell_left(rules)],
         }
     }
 }
 
-impl fmt::Display for RuleFault {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+impl RuleFault {
+    fn diagnostic(&self) -> Diagnostic {
+        let at = self.at.clone();
         match &self.problem {
-            RuleProblem::ExcludesNothing => f.write_str("`exclude` rule matches no cell"),
-            RuleProblem::IncludesNothing => f.write_str("`include` rule adds no cell: each is in the crossing already"),
-            RuleProblem::ClaimsNothing { structure, claim } => {
-                write!(f, "no cell of `{structure}` lies in the scope of `{claim}`")
+            RuleProblem::ExcludesNothing => spec::rule_matches_nothing(at),
+            RuleProblem::IncludesNothing => spec::include_adds_nothing(at),
+            RuleProblem::ClaimsNothing { structure } => {
+                spec::claim_matches_no_cell(at).label(format!("no cell of `{structure}` lies in its scope"))
             }
         }
     }
@@ -162,8 +151,4 @@ pub enum PlanReadError {
         /// First byte that differs from the canonical form.
         offset: usize,
     },
-}
-
-fn plural(count: usize, noun: &str) -> String {
-    if count == 1 { format!("1 {noun}") } else { format!("{count} {noun}s") }
 }

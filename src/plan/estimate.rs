@@ -4,7 +4,8 @@
 //! on the side of too much. Must not read the machine: whoever knows it passes its CPUs.
 
 use rare_workloads::{
-    protocol::{Mix, Reclamation},
+    keys::{ALIAS_KEYS_MAX, STREAM_KEYS},
+    protocol::{Distribution, Mix, Reclamation},
     structures::{self, Reclaims},
 };
 
@@ -28,6 +29,9 @@ const TRIAL_OVERHEAD: Nanos = Nanos(10_000_000);
 /// Insert of one key in a tree of millions, where each level is a cache miss, by one thread. Audits and keys that are
 /// drawn twice are within it.
 const PREFILL_KEY: Nanos = Nanos(500);
+
+/// Draw of one key of a stream that a thread prepares where keys are skewed over a large range.
+const STREAM_KEY: Nanos = Nanos(100);
 
 /// An accounting trial runs a fixed number of operations under the counting hook, not a time.
 const ACCOUNTING_WINDOW: Nanos = Nanos(200_000_000);
@@ -105,18 +109,29 @@ impl Cost {
         let in_parallel = threads.min(n_cpus.into()).max(1);
         let prefill_keys = u128::from(cell.prefill().keys(cell.key_range()));
         let window = u128::from(cell.trial_length().0);
+        let stream_keys = stream_keys(cell);
         let n_samples = window / u128::from(SAMPLE_INTERVAL.0) + 1;
         Self {
             window,
-            around: u128::from(TRIAL_OVERHEAD.0) + prefill_keys * u128::from(PREFILL_KEY.0) / in_parallel,
+            around: u128::from(TRIAL_OVERHEAD.0)
+                + prefill_keys * u128::from(PREFILL_KEY.0) / in_parallel
+                + stream_keys * u128::from(STREAM_KEY.0) * threads / in_parallel,
             record: u128::from(RECORD.0)
                 + threads * u128::from(RECORD_THREAD.0)
                 + n_samples * u128::from(RECORD_SAMPLE.0),
             memory: u128::from(WORKER.0)
-                + threads * u128::from(THREAD.0)
+                + threads * (u128::from(THREAD.0) + stream_keys * size_of::<u64>() as u128)
                 + most_keys(cell) * u128::from(KEY.0)
                 + in_parallel * leaked_by_thread(cell),
         }
+    }
+}
+
+/// Keys that each thread draws beforehand.
+fn stream_keys(cell: Cell<'_>) -> u128 {
+    match cell.distribution() {
+        Distribution::Zipf(_) if cell.key_range() > ALIAS_KEYS_MAX => STREAM_KEYS as u128,
+        Distribution::Zipf(_) | Distribution::Uniform => 0,
     }
 }
 

@@ -12,6 +12,7 @@ use super::{
 };
 use crate::spec::{
     Spec,
+    model::Rule,
     value::{Parameter, Value},
 };
 
@@ -32,23 +33,16 @@ pub(super) fn expand(spec: &Spec) -> Expansion {
     let inclusions: Vec<Vec<Wheel>> =
         spec.include.iter().map(|inclusion| Wheel::all_of(spec, &inclusion.values, &mut palette)).collect();
     let overrides = Overrides::of(spec, &mut palette);
-    let rules: Vec<Matcher> = spec.exclude.iter().map(|rule| Matcher::new(rule, &palette.values)).collect();
+    let mut exclusion = Exclusion::of(spec, &palette);
 
     let mut cells = UniqueCells::default();
-    let mut is_used = vec![false; rules.len()];
     turn(&crossing, |cell| {
         let cell = overrides.apply(cell, &[]);
-        let mut is_excluded = false;
-        for (rule, is_used) in rules.iter().zip(&mut is_used) {
-            let matches = rule.matches(&cell);
-            *is_used |= matches;
-            is_excluded |= matches;
-        }
-        if !is_excluded {
+        if !exclusion.matches(&cell) {
             cells.add(cell);
         }
     });
-    let mut faults: Vec<RuleFault> = unused(spec, &is_used).collect();
+    let mut faults = exclusion.faults();
     for (inclusion, wheels) in spec.include.iter().zip(&inclusions) {
         let n_before = cells.listed.len();
         turn(wheels, |cell| cells.add(overrides.apply(cell, &inclusion.values)));
@@ -64,11 +58,6 @@ pub(super) fn expand(spec: &Spec) -> Expansion {
 pub(super) fn lengths(spec: &Spec) -> impl Iterator<Item = Vec<usize>> {
     let every_choice = std::iter::once(&[][..]).chain(spec.include.iter().map(|inclusion| &inclusion.values[..]));
     every_choice.map(|chosen| linked(spec, chosen).iter().map(|wheel| axis_length(spec, chosen, wheel)).collect())
-}
-
-fn unused(spec: &Spec, is_used: &[bool]) -> impl Iterator<Item = RuleFault> {
-    let unused = spec.exclude.iter().zip(is_used).filter(|(_, is_used)| !**is_used);
-    unused.map(|(rule, _)| RuleFault { at: rule.at.clone(), problem: RuleProblem::ExcludesNothing })
 }
 
 /// Parameters with the values that an inclusion chooses for them.
@@ -164,6 +153,35 @@ impl Overrides {
             }
         }
         cell
+    }
+}
+
+/// The `exclude` rules, and whether each has matched a cell.
+struct Exclusion<'s> {
+    rules: Vec<(&'s Rule, Matcher, bool)>,
+}
+
+impl<'s> Exclusion<'s> {
+    fn of(spec: &'s Spec, palette: &Palette) -> Self {
+        let resolved = |rule| (rule, Matcher::new(rule, &palette.values), false);
+        Self { rules: spec.exclude.iter().map(resolved).collect() }
+    }
+
+    /// Tells whether any rule matches. Each one is asked, so that a rule in the shadow of another is not taken for one
+    /// that matches nothing.
+    fn matches(&mut self, cell: &Indices) -> bool {
+        let mut is_excluded = false;
+        for (_, matcher, has_matched) in &mut self.rules {
+            let matches = matcher.matches(cell);
+            *has_matched |= matches;
+            is_excluded |= matches;
+        }
+        is_excluded
+    }
+
+    fn faults(&self) -> Vec<RuleFault> {
+        let idle = self.rules.iter().filter(|(_, _, has_matched)| !has_matched);
+        idle.map(|(rule, ..)| RuleFault { at: rule.at.clone(), problem: RuleProblem::ExcludesNothing }).collect()
     }
 }
 

@@ -5,11 +5,12 @@
 use std::fmt::Write;
 
 use super::{
-    classify::{BEYOND_THE_SPEC, Class, FIELDS},
+    classify::BEYOND_THE_KEYS,
     json::write_list,
     model::Plan,
     walk::{self, Bracket, Leaf, Step, Visitor},
 };
+use crate::spec::fields;
 
 impl Plan {
     /// Returns the listing of `rare plan --explain`: one line `path = value` for each leaf in the hash, in the order
@@ -88,9 +89,9 @@ impl Visitor for Listing {
 
 /// What is not in the hash of any plan.
 fn left_out() -> String {
-    let fields = FIELDS.iter().filter(|field| field.class != Class::Identity).map(|field| (field.name, field.why));
+    let keys = fields::outside_hash().map(|(key, _, why)| (key, why));
     let mut text = "not in the hash:\n".to_owned();
-    for (what, why) in fields.chain(BEYOND_THE_SPEC.iter().copied()) {
+    for (what, why) in keys.chain(BEYOND_THE_KEYS.iter().copied()) {
         _ = writeln!(text, "  {what}: {why}");
     }
     text

@@ -2,8 +2,8 @@
 //!
 //! Pure: the same spec gives the same bytes everywhere. No clock, host, locale, float or hash-map order on this path.
 //!
-//! [`compile`](model::Plan::compile) bounds the crossing, expands it and orders the trials; [`walk`] visits the result
-//! leaf by leaf, and everything that is hashed or explained is a visitor of that one walk.
+//! [`Plan::compile`] bounds the crossing, expands it and orders the trials; `walk` visits the result leaf by leaf, and
+//! everything that is hashed or explained is a visitor of that one walk.
 
 pub mod classify;
 mod compile;
@@ -19,7 +19,6 @@ mod read;
 mod read_value;
 mod rules;
 mod seeds;
-pub mod shuffle;
 mod walk;
 
 pub use error::{Limit, PlanError, PlanReadError, RuleFault};

@@ -8,22 +8,12 @@ use serde_json::Value as Json;
 
 use super::json::MAX_INTEGER;
 use crate::{
-    spec::value::{Allocator, Parameter, Pinning, Prefill, StructureUse, Threads, Value},
+    spec::{
+        fields::{self, Kind},
+        value::{Allocator, Parameter, Pinning, Prefill, StructureUse, Threads, Value},
+    },
     units::{BasisPoints, Bytes, Nanos},
 };
-
-/// The words of the parameters that take one of a closed list.
-fn words(parameter: Parameter) -> &'static [&'static str] {
-    match parameter {
-        Parameter::HugePages => &["system", "never"],
-        Parameter::Aslr => &["on", "off"],
-        Parameter::RangeQuery => &["none"],
-        Parameter::ObjectPool => &["none", "per-thread"],
-        Parameter::TimeCheck => &["flag", "every-op", "every-10", "every-100", "every-1000"],
-        Parameter::Generator => &["xoshiro256++", "fnv1a-alternating"],
-        _ => &[],
-    }
-}
 
 /// Returns the value that `json` writes, or `None` if it is none of this parameter.
 pub(super) fn read_value(parameter: Parameter, json: &Json) -> Option<Value> {
@@ -46,7 +36,7 @@ pub(super) fn read_value(parameter: Parameter, json: &Json) -> Option<Value> {
         | Parameter::RangeQuery
         | Parameter::ObjectPool
         | Parameter::TimeCheck
-        | Parameter::Generator => one_of(words(parameter), json).map(Value::Word),
+        | Parameter::Generator => word(parameter, json).map(Value::Word),
     }
 }
 
@@ -68,8 +58,17 @@ fn small_number(json: &Json) -> Option<u32> {
     number(json).and_then(|number| u32::try_from(number).ok())
 }
 
-fn one_of(words: &'static [&'static str], json: &Json) -> Option<&'static str> {
-    words.iter().copied().find(|word| json.as_str() == Some(word))
+fn one_of(words: impl IntoIterator<Item = &'static str>, json: &Json) -> Option<&'static str> {
+    words.into_iter().find(|word| json.as_str() == Some(word))
+}
+
+/// A word of the parameter's closed list. Words of later versions are read too: they name a plan that cannot run here,
+/// not bytes that are no plan.
+fn word(parameter: Parameter, json: &Json) -> Option<&'static str> {
+    match fields::of(parameter).kind {
+        Kind::Word(words) => one_of(words.iter().map(|word| word.name), json),
+        _ => None,
+    }
 }
 
 /// The only member of an object, if its key is this one.
@@ -94,7 +93,7 @@ fn structure(json: &Json) -> Option<StructureUse> {
 
 fn allocator(json: &Json) -> Option<Allocator> {
     let preload = || Some(Allocator::Preload(single(json, "preload")?.as_str()?.to_owned()));
-    one_of(Allocator::LINKED, json).map(Allocator::Linked).or_else(preload)
+    one_of(Allocator::LINKED.iter().copied(), json).map(Allocator::Linked).or_else(preload)
 }
 
 fn reclamation(json: &Json) -> Option<Reclamation> {

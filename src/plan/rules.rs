@@ -32,10 +32,10 @@ impl Matcher {
 }
 
 impl Plan {
-    /// Returns the indices of the cells that `rule` matches, ascending; all of them for a rule without conditions.
-    pub fn matching(&self, rule: &Rule) -> Vec<u32> {
+    /// Iterates over the indices of the cells that `rule` matches, ascending; all of them for a rule without conditions.
+    pub fn matching(&self, rule: &Rule) -> impl Iterator<Item = u32> + use<'_> {
         let matcher = Matcher::new(rule, &self.values);
-        (0..self.n_cells()).filter(|&cell_idx| matcher.matches(&self.cells[cell_idx as usize])).collect()
+        (0..self.n_cells()).filter(move |&cell_idx| matcher.matches(&self.cells[cell_idx as usize]))
     }
 }
 

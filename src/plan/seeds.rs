@@ -23,7 +23,7 @@ impl Plan {
         drawn_from(|writer| walk::trial_seed(self, self.cell(trial.cell), trial.kind, trial.trial_idx, writer))
     }
 
-    /// Returns the seed of the order of one block:
+    /// Returns the seed of the stream that shuffles one block:
     /// `{"kind":"measure","purpose":"order","seed":"1","trial":0}`.
     pub(super) fn order_seed(&self, kind: BlockKind, trial_idx: u32) -> u64 {
         drawn_from(|writer| walk::order_seed(self, kind, trial_idx, writer))

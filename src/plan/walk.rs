@@ -180,6 +180,7 @@ fn value(step: Step<'_>, value: &Value, visitor: &mut impl Visitor) {
     }
 }
 
+/// The label is identity too: two uses of one structure are two cells, told apart by nothing else.
 fn structure(step: Step<'_>, structure: &StructureUse, visitor: &mut impl Visitor) {
     visitor.object(step, |visitor| {
         visitor.leaf(Step::Key("label"), Leaf::Text(&structure.label));

@@ -58,6 +58,10 @@ const ALIASES: &[(&str, &str)] = &[
     ("packed", "compact"),
     ("close", "compact"),
     ("max", "all"),
+    ("true", "on"),
+    ("yes", "on"),
+    ("false", "off"),
+    ("no", "off"),
     ("zipfian", "zipf"),
     ("shuffled", "random"),
     ("label", "as"),
@@ -79,7 +83,10 @@ pub(crate) fn closest<'c>(word: &str, candidates: impl IntoIterator<Item = &'c s
     let candidates: Vec<&str> = candidates.into_iter().collect();
     let pick = |wanted: &str| candidates.iter().copied().find(|candidate| candidate.eq_ignore_ascii_case(wanted));
     let swapped = if word.contains('_') { word.replace('_', "-") } else { word.replace('-', "_") };
-    let exact = pick(&word).or_else(|| pick(&swapped)).or_else(|| pick(&format!("{word}s"))).or_else(|| pick(&format!("{word}es")));
+    let exact = pick(&word)
+        .or_else(|| pick(&swapped))
+        .or_else(|| pick(&format!("{word}s")))
+        .or_else(|| pick(&format!("{word}es")));
     let alias = || ALIASES.iter().filter(|(said, _)| *said == word).find_map(|(_, meant)| pick(meant));
     exact.or_else(alias).or_else(|| similar(&word, &candidates))
 }

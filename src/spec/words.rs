@@ -63,10 +63,8 @@ pub static PREFILLS: &[Word] = &[
 pub static RANGE_QUERIES: &[Word] = &[built("none", "no range queries")];
 
 /// Transparent huge pages.
-pub static HUGE_PAGES: &[Word] = &[
-    built("system", "as the machine is set; the setting is recorded"),
-    built("never", "switched off for the worker"),
-];
+pub static HUGE_PAGES: &[Word] =
+    &[built("system", "as the machine is set; the setting is recorded"), built("never", "switched off for the worker")];
 
 /// Address space layout randomisation.
 pub static ASLR: &[Word] = &[
@@ -75,8 +73,10 @@ pub static ASLR: &[Word] = &[
 ];
 
 /// Pools of nodes.
-pub static OBJECT_POOLS: &[Word] =
-    &[built("none", "nodes come from the allocator"), planned("per-thread", "each thread keeps freed nodes for itself")];
+pub static OBJECT_POOLS: &[Word] = &[
+    built("none", "nodes come from the allocator"),
+    planned("per-thread", "each thread keeps freed nodes for itself"),
+];
 
 /// Bytes of padding around a node.
 pub static NODE_PADDINGS: &[Word] = &[

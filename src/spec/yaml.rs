@@ -102,19 +102,20 @@ impl Reader<'_> {
         };
         options.set_emit_comments(false);
         for event in Parser::new_from_str_with_options(self.text, options) {
-            let (event, span) = event.map_err(|error| Box::new(syntax(self.text, &error)))?;
+            let (event, span) = event.map_err(|error| Box::new(self.syntax(&error)))?;
             let at = span.byte_range().expect("a parser over a string knows byte offsets");
+            if let Some(tag) = event.tag() {
+                let tag_at = span.tag_span().and_then(|tag| tag.byte_range()).unwrap_or(at.clone());
+                let message = format!("the tag {} is not read", quote(&tag.original()));
+                let help = "remove the tag; the key decides the type of its value";
+                self.refused.push(Diagnostic::new(&codes::TAG, tag_at, message).help(help));
+            }
             self.event(event, at)?;
         }
         Ok(())
     }
 
     fn event(&mut self, event: Event<'_>, at: Span) -> Result<(), Fatal> {
-        if let Some(tag) = event.tag() {
-            let name = quote(&tag.original());
-            let diagnostic = Diagnostic::new(&codes::TAG, at.clone(), format!("the tag {name} is not read"));
-            self.refused.push(diagnostic.help("remove the tag; the key decides the type of its value"));
-        }
         match event {
             Event::DocumentStart(..) => {
                 self.n_documents += 1;
@@ -141,6 +142,25 @@ impl Reader<'_> {
             _ => {}
         }
         Ok(())
+    }
+
+    /// Says what could not be read, and which bracket is still open there.
+    fn syntax(&self, error: &ScanError) -> Diagnostic {
+        let diagnostic = syntax(self.text, error);
+        let bracket = self
+            .open
+            .iter()
+            .rev()
+            .map(|open| open.start)
+            .find(|&start| self.text[start..].starts_with(['[', '{']) && !diagnostic.at.contains(&start));
+        match bracket {
+            Some(start) if diagnostic.code == &codes::SYNTAX => {
+                let (open, close) = if self.text[start..].starts_with('[') { ('[', ']') } else { ('{', '}') };
+                let diagnostic = diagnostic.also(start..start + 1, format!("this `{open}` is still open"));
+                Diagnostic { help: vec![format!("close it with `{close}` where it ends")], ..diagnostic }
+            }
+            _ => diagnostic,
+        }
     }
 
     fn refuse_alias(&mut self, at: Span, message: &str) {
@@ -254,9 +274,9 @@ fn syntax(text: &str, error: &ScanError) -> Diagnostic {
             format!("a value cannot begin with {}", quote(&character.to_string())),
             Some("put the text in quotes".to_owned()),
         ),
-        ErrorKind::MappingValueNotAllowed => (
+        ErrorKind::MappingValueNotAllowed | ErrorKind::InvalidColonPlacement => (
             "a `:` where no key can stand".to_owned(),
-            Some("put a text that contains `: ` in quotes, and check the indentation".to_owned()),
+            Some("indent the key as those above it, or put a text that contains `: ` in quotes".to_owned()),
         ),
         ErrorKind::SimpleKeyExpected | ErrorKind::ExpectedBlockMappingKey | ErrorKind::InvalidIndentation => (
             "expected a key with `:` at this indentation".to_owned(),
@@ -264,7 +284,8 @@ fn syntax(text: &str, error: &ScanError) -> Diagnostic {
         ),
         _ => (error.info().replace("EOF", "end of file"), None),
     };
-    Diagnostic::new(&codes::SYNTAX, at, message).label("not YAML from here on").maybe_help(help)
+    let label = if message.ends_with("is never closed") { "opened here" } else { "not YAML from here on" };
+    Diagnostic::new(&codes::SYNTAX, at, message).label(label).maybe_help(help)
 }
 
 #[cfg(test)]

@@ -19,6 +19,8 @@ pub enum Quantity {
     Size,
     /// Basis points, with `%`.
     Percent,
+    /// Basis points, written in percent with or without `%`.
+    Share,
     /// Millionths, as a plain decimal number.
     Decimal,
 }
@@ -77,6 +79,7 @@ const DURATIONS: Units = &[
 ];
 const SIZES: Units = &[("B", 1), ("KiB", 1 << 10), ("MiB", 1 << 20), ("GiB", 1 << 30)];
 const PERCENT: Units = &[("%", 100)];
+const SHARES: Units = &[("", 100), ("%", 100)];
 const DECIMALS: Units = &[("", 1_000_000)];
 
 /// Units as other tools write them, and what they are here; empty where it would be a guess.
@@ -122,6 +125,7 @@ impl Quantity {
             Self::Duration => "a duration",
             Self::Size => "a size",
             Self::Percent => "a percentage",
+            Self::Share => "a share",
             Self::Decimal => "a decimal number",
         }
     }
@@ -134,6 +138,7 @@ impl Quantity {
             Self::Duration => "expected a duration, such as `200ms` or `3s`",
             Self::Size => "expected a size, such as `100B` or `64KiB`",
             Self::Percent => "expected a percentage, such as `5%`",
+            Self::Share => "expected a share in percent, such as `50` or `2.5`",
             Self::Decimal => "expected a number, such as `0.99`",
         }
     }
@@ -184,7 +189,7 @@ impl Quantity {
             Self::Integer => number.to_string(),
             Self::Duration => Nanos(number).to_string(),
             Self::Size => Bytes(number).to_string(),
-            Self::Percent => BasisPoints(u32::try_from(number).unwrap_or(u32::MAX)).to_string(),
+            Self::Percent | Self::Share => BasisPoints(u32::try_from(number).unwrap_or(u32::MAX)).to_string(),
             Self::Decimal => {
                 let text = format!("{}.{:06}", number / 1_000_000, number % 1_000_000);
                 text.trim_end_matches('0').trim_end_matches('.').to_owned()
@@ -199,6 +204,7 @@ impl Quantity {
             Self::Duration => DURATIONS,
             Self::Size => SIZES,
             Self::Percent => PERCENT,
+            Self::Share => SHARES,
             Self::Decimal => DECIMALS,
         }
     }
@@ -280,10 +286,15 @@ impl Quantity {
             Some(space) if space.is_whitespace() => {
                 let unit = rest.trim();
                 let joined = text.replace(char::is_whitespace, "");
-                return Err(if self.units().iter().any(|(known, _)| *known == unit) {
-                    form("has a space before its unit").write(joined)
-                } else {
-                    form(&format!("is not {}", self.noun()))
+                return Err(match self.parse(&joined) {
+                    Ok(_) => form("has a space before its unit").write(joined),
+                    // The unit is unknown too, and may have a better-known name.
+                    Err(Malformed { fault: Fault::Unit, help: Some(help), .. })
+                        if !unit.contains(char::is_whitespace) =>
+                    {
+                        form("has a space before its unit").help(help)
+                    }
+                    Err(_) => form(&format!("is not {}", self.noun())),
                 });
             }
             _ => {}
@@ -324,6 +335,8 @@ impl Quantity {
         let known = known.map(|(_, _, known)| *known);
         let other_case = || self.units().iter().map(|(known, _)| *known).find(|known| known.eq_ignore_ascii_case(unit));
         match known.or_else(other_case) {
+            Some(known) if matches!(unit, "KB" | "kB" | "MB" | "GB") => malformed
+                .help(format_args!("write `{number}{known}` if powers of 1,024 are meant, or else the bytes in full")),
             Some(known) => malformed.write(format_args!("{number}{known}")),
             None if self.units().len() == 1 && first.is_empty() => {
                 Malformed { help: None, ..malformed }.help(format_args!("write the number alone: `{number}`"))
@@ -347,7 +360,7 @@ impl Quantity {
             Self::Count | Self::Integer => "is not a whole number",
             Self::Duration => "is not a whole number of nanoseconds",
             Self::Size => "is not a whole number of bytes",
-            Self::Percent => "has more than two decimal places",
+            Self::Percent | Self::Share => "has more than two decimal places",
             Self::Decimal => "has more than six decimal places",
         }
     }
@@ -404,6 +417,8 @@ mod tests {
             (Percent, "5%", 500),
             (Percent, "2.5%", 250),
             (Percent, "0.01%", 1),
+            (Quantity::Share, "2.5", 250),
+            (Quantity::Share, "2.5%", 250),
             (Decimal, "0.99", 990_000),
             (Decimal, "1", 1_000_000),
         ];
@@ -439,7 +454,9 @@ mod tests {
             (Duration, "3 s", Fault::Form, "write `3s`"),
             (Duration, "0.1ns", Fault::Inexact, ""),
             (Duration, "3d", Fault::Unit, "units here are `s`, `ns`, `us`, `ms`, `m`, `h`"),
-            (Size, "64KB", Fault::Unit, "write `64KiB`"),
+            (Size, "64KB", Fault::Unit, "write `64KiB` if powers of 1,024 are meant, or else the bytes in full"),
+            (Duration, "3 sec", Fault::Form, "write `3s`"),
+            (Duration, "3 blind mice", Fault::Form, ""),
             (Percent, "5", Fault::Unit, "write `5%`"),
             (Percent, "0.001%", Fault::Inexact, ""),
             (Decimal, "1,5", Fault::Form, "write `1.5` with a point"),

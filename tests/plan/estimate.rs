@@ -124,6 +124,21 @@ fn time_is_windows_and_overhead_and_prefill() {
 }
 
 #[test]
+fn skewed_keys_of_a_large_range_are_drawn_beforehand() {
+    let estimate = |distribution, key_range| {
+        let spec = specs::with_axes([
+            (Parameter::Distribution, vec![Value::Distribution(distribution)]),
+            (Parameter::KeyRange, vec![Value::Count(key_range)]),
+        ]);
+        Plan::compile(&spec).unwrap().estimate(1)
+    };
+    let (uniform, skewed) = (Distribution::Uniform, Distribution::Zipf(990_000));
+    assert_eq!(estimate(uniform, 100_000), estimate(skewed, 100_000));
+    assert!(estimate(skewed, 100_001).memory.0 >= estimate(uniform, 100_001).memory.0 + (8 << 20));
+    assert!(estimate(skewed, 100_001).wall > estimate(uniform, 100_001).wall);
+}
+
+#[test]
 fn all_threads_are_those_of_the_machine() {
     let spec = specs::with_axes([(Parameter::Threads, vec![Value::Threads(rare::spec::value::Threads::All)])]);
     let plan = Plan::compile(&spec).unwrap();

@@ -8,7 +8,7 @@ use rare::{
         classify::{Class, FIELDS},
     },
     spec::{
-        Spec,
+        Spec, fields,
         model::{Condition, Order},
         value::{Parameter, Value},
     },
@@ -100,11 +100,26 @@ fn fields_change_the_hash_exactly_when_they_are_identity() {
                     let other = hashes.insert(hash(&changed), field.name);
                     assert_eq!(other, None, "`{}` does not decide the hash", field.name);
                 }
-                Class::Analysis | Class::Display | Class::Bound => {
+                Class::Analysis | Class::Display => {
                     assert_eq!(hash(&changed), hash(&rich()), "`{}` decides the hash", field.name);
                 }
             }
         }
+    }
+}
+
+#[test]
+fn classes_are_those_of_the_table_of_keys() {
+    for field in FIELDS {
+        let key = fields::find(field.key).unwrap_or_else(|| panic!("no key `{}`", field.key));
+        let expected = match key.class {
+            // The key holds shares under names: those are identity, these are not.
+            fields::Class::Identity if field.name == "mix_names" => Class::Display,
+            fields::Class::Identity => Class::Identity,
+            fields::Class::Analysis(_) => Class::Analysis,
+            fields::Class::Display(_) => Class::Display,
+        };
+        assert_eq!(field.class, expected, "`{}` from `{}`", field.name, field.key);
     }
 }
 

@@ -8,4 +8,6 @@ mod format;
 mod golden;
 mod identity;
 mod limits;
+mod rewrites;
 mod specs;
+mod texts;

@@ -35,7 +35,7 @@ super::codes! {
         wrong: "question: is it\u{7} fast?\n", right: "question: is it fast?\n";
     EMPTY = "E0010", "the spec is empty",
         "The file holds no key at all. The least that a spec says is its format, its name and what it measures.",
-        wrong: "rare:\n", right: "rare: 1\nname: example\nstructures: [nm14]\n";
+        wrong: "# to be written\n", right: "rare: 1\nname: example\nstructures: [nm14]\n";
     KEY = "E0011", "a key is not a word",
         "A key must be one word or text. A list, a mapping or nothing at all cannot be a key.",
         wrong: "? [1, 2]\n: threads\n", right: "threads: [1, 2]\n";

@@ -1,8 +1,12 @@
 //! The catalogue: one file a structure, one line each in [`ALL`].
 
+pub mod crossbeam_skiplist;
+pub mod harris01;
 pub mod mutex_btree;
+pub mod nm14;
 pub mod noop;
 pub mod rwlock_btree;
+mod unpublished;
 mod walk;
 
 use crate::{
@@ -12,7 +16,14 @@ use crate::{
 };
 
 /// Every structure that can be run, in the order in which listings show them.
-pub static ALL: &[&Structure] = &[&mutex_btree::STRUCTURE, &rwlock_btree::STRUCTURE, &noop::STRUCTURE];
+pub static ALL: &[&Structure] = &[
+    &nm14::STRUCTURE,
+    &harris01::STRUCTURE,
+    &crossbeam_skiplist::STRUCTURE,
+    &mutex_btree::STRUCTURE,
+    &rwlock_btree::STRUCTURE,
+    &noop::STRUCTURE,
+];
 
 /// Names that are reserved for structures of the talk and its peers that are not built yet: a spec that uses one is
 /// told so instead of being asked whether it meant another.

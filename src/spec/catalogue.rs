@@ -1,0 +1,22 @@
+//! The structures that a spec may name.
+
+use rare_workloads::structures::{self, Structure};
+
+/// A catalogue of structures. Tests compile against their own.
+#[derive(Clone, Copy)]
+pub struct Catalogue {
+    /// Structures that can be run.
+    pub structures: &'static [&'static Structure],
+    /// Names that are reserved for structures of later versions.
+    pub planned: &'static [&'static str],
+}
+
+impl Catalogue {
+    /// What this version can run.
+    pub const BUILT: Self = Self { structures: structures::ALL, planned: structures::PLANNED };
+
+    /// Returns the structure of that name.
+    pub(crate) fn find(&self, name: &str) -> Option<&'static Structure> {
+        self.structures.iter().copied().find(|structure| structure.info.name == name)
+    }
+}

@@ -1,0 +1,128 @@
+//! `rare explain`: what a code or a key means.
+
+use super::fields::{self, Class, Default, FIELDS, Field, Kind};
+use crate::{
+    diag::codes::{self, Code},
+    spec::words::{self, Word},
+};
+
+/// Returns what a code (`E0207`) or a key (`trials.length`, `trials`, `length`) means, or `None` if it is neither.
+pub fn explain(term: &str) -> Option<String> {
+    let term = term.trim().trim_matches('`').trim_end_matches(':');
+    if let Some(code) = codes::find(term) {
+        return Some(explain_code(code));
+    }
+    if let Some(field) = fields::find(term) {
+        return Some(explain_field(field));
+    }
+    let members = FIELDS.iter().filter(|field| {
+        field.key.split_once('.').is_some_and(|(group, leaf)| group == term || leaf == term)
+            || field.parameter.is_some_and(|parameter| parameter.name() == term)
+    });
+    let members: Vec<String> = members.map(explain_field).collect();
+    (!members.is_empty()).then(|| members.join("\n"))
+}
+
+fn explain_code(code: &Code) -> String {
+    let mut text = format!("{}: {}\n\n{}\n", code.id, code.title, wrap(code.explanation));
+    if !code.wrong.is_empty() {
+        text += &format!("\nwrong:\n\n{}\nright:\n\n{}", indent(code.wrong), indent(code.right));
+    }
+    text
+}
+
+fn explain_field(field: &Field) -> String {
+    let default = match field.default {
+        Default::Required => "none: the key is required".to_owned(),
+        Default::Absent => "nothing".to_owned(),
+        Default::Text(text) => format!("`{text}`"),
+    };
+    let mut lines = vec![format!("{}\n\n{}\n", field.key, wrap(field.meaning))];
+    let axis = match field.kind {
+        Kind::Mixes => "; several make it an axis",
+        _ if field.is_axis() => "; a list makes it an axis",
+        _ => "",
+    };
+    lines.push(format!("values:  {}{axis}", field.range()));
+    if !field.unit().is_empty() {
+        lines.push(format!("unit:    {}", field.unit()));
+    }
+    lines.push(format!("default: {default}"));
+    lines.push(format!("reason:  {}", field.reason));
+    lines.push(match field.class {
+        Class::Identity => "class:   identity: it is part of the plan hash".to_owned(),
+        Class::Analysis(reason) | Class::Display(reason) => {
+            format!("class:   {}: it is not part of the plan hash, because {reason}", field.class.name())
+        }
+    });
+    let words = words_of(field);
+    if !words.is_empty() {
+        let width = words.iter().map(|word| word.name.len()).max().unwrap_or(0);
+        lines.push(String::new());
+        lines.extend(words.iter().map(|word| {
+            let later = if word.built { "" } else { " (not built yet)" };
+            format!("  {:width$}  {}{later}", word.name, word.meaning)
+        }));
+    }
+    lines.join("\n") + "\n"
+}
+
+/// Returns the words of a field, each of which has a meaning.
+fn words_of(field: &Field) -> &'static [Word] {
+    match field.kind {
+        Kind::Word(words) | Kind::Words { words, .. } => words,
+        Kind::Allocator => words::ALLOCATORS,
+        Kind::Pinning => words::PINNING,
+        Kind::Prefill => words::PREFILLS,
+        Kind::Distribution => words::DISTRIBUTIONS,
+        _ => &[],
+    }
+}
+
+fn indent(text: &str) -> String {
+    text.lines().map(|line| format!("    {line}\n")).collect()
+}
+
+/// Breaks a paragraph at 80 columns.
+fn wrap(text: &str) -> String {
+    let mut wrapped = String::new();
+    let mut column = 0;
+    for word in text.split_whitespace() {
+        let width = word.chars().count();
+        if column > 0 && column + 1 + width > 80 {
+            wrapped.push('\n');
+            column = 0;
+        } else if column > 0 {
+            wrapped.push(' ');
+            column += 1;
+        }
+        wrapped.push_str(word);
+        column += width;
+    }
+    wrapped
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn explains_codes_keys_groups_and_leaves() {
+        assert!(explain("e0207").unwrap().contains("100 %"));
+        let length = explain("trials.length").unwrap();
+        for part in ["`1ms` to `24h`", "default: `3s`", "reason:", "identity", "unit:"] {
+            assert!(length.contains(part), "{part} in {length}");
+        }
+        assert_eq!(explain("length").unwrap(), length);
+        assert!(explain("trials").unwrap().contains("trials.count"));
+        assert!(explain("question").unwrap().contains("not part of the plan hash"));
+        assert_eq!(explain("nonsense"), None);
+        assert_eq!(explain("E9999"), None);
+    }
+
+    #[test]
+    fn every_field_and_every_code_is_explained() {
+        assert!(FIELDS.iter().all(|field| explain(field.key).is_some()));
+        assert!(codes::all().all(|code| explain(code.id).is_some()));
+    }
+}

@@ -1,0 +1,91 @@
+//! What tests over the registry share: seeds, thread counts, random numbers, and a loop over every driver.
+#![allow(dead_code, reason = "each test binary uses its own part")]
+
+use std::{env, str::FromStr};
+
+use rare_workloads::{
+    families::set::{Parameters, SetHandle},
+    protocol::Reclamation,
+    structures::{ALL, Driver, ErasedSet, Info},
+};
+
+/// One structure under one scheme.
+#[derive(Clone, Copy)]
+pub struct Subject {
+    pub info: &'static Info,
+    pub reclamation: Reclamation,
+    driver: &'static dyn Driver,
+}
+
+impl Subject {
+    /// Every driver of the registry.
+    pub fn all() -> Vec<Self> {
+        let of = |info, &(reclamation, driver): &(Reclamation, &'static dyn Driver)| Self { info, reclamation, driver };
+        ALL.iter().flat_map(|structure| structure.drivers.iter().map(|driver| of(&structure.info, driver))).collect()
+    }
+
+    /// Makes an empty instance with default parameters.
+    pub fn make(&self) -> Box<dyn ErasedSet> {
+        let defaults: Parameters =
+            self.info.parameters.iter().map(|parameter| (parameter.name.to_owned(), parameter.default)).collect();
+        self.driver.erased(&defaults)
+    }
+
+    /// Names it, and how to run the test again, for messages.
+    pub fn name(&self) -> String {
+        let (name, scheme) = (self.info.name, self.reclamation.name());
+        format!("{name} under {scheme}, RARE_TEST_SEED={} RARE_TEST_THREADS={}", seed(), n_threads())
+    }
+}
+
+/// Seed of the test run.
+pub fn seed() -> u64 {
+    from_environment("RARE_TEST_SEED", 1)
+}
+
+/// Threads of concurrent tests; more than the cores of a small machine on purpose.
+pub fn n_threads() -> u64 {
+    from_environment("RARE_TEST_THREADS", 4)
+}
+
+fn from_environment<T: FromStr>(name: &str, default: T) -> T {
+    let Ok(text) = env::var(name) else { return default };
+    text.parse().unwrap_or_else(|_| panic!("{name}=`{text}` is not a number"))
+}
+
+/// Splitmix64: Steele, Lea and Flood, Fast Splittable Pseudorandom Number Generators, OOPSLA 2014.
+pub struct Random(u64);
+
+impl Random {
+    /// The stream of one thread in one test.
+    pub fn of(test: u64, thread: u64) -> Self {
+        let mut random = Self(seed() ^ test.rotate_left(32) ^ thread.rotate_left(48));
+        random.next();
+        random
+    }
+
+    pub fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut word = self.0;
+        word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        word = (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        word ^ (word >> 31)
+    }
+
+    /// A number below `bound`.
+    pub fn below(&mut self, bound: u64) -> u64 {
+        ((u128::from(self.next()) * u128::from(bound)) >> 64) as u64
+    }
+}
+
+/// Applies `n_operations` random updates and look-ups of `keys`.
+pub fn churn(handle: &mut dyn SetHandle, random: &mut Random, keys: &[u64], n_operations: u64) {
+    for _ in 0..n_operations {
+        let key = keys[random.below(keys.len() as u64) as usize];
+        match random.below(5) {
+            0 | 1 => handle.insert(key, !key),
+            2 | 3 => handle.remove(key),
+            _ => handle.contains(key),
+        };
+    }
+}

@@ -1,0 +1,92 @@
+//! Dropping a structure gives back every block and byte, or, where the scheme leaks, all but what it says it leaked.
+//!
+//! One test only: the balance is that of the whole process.
+
+mod common;
+
+use std::{
+    alloc::{GlobalAlloc, Layout, System},
+    sync::atomic::{AtomicI64, Ordering::SeqCst},
+    thread,
+};
+
+use common::{Random, Subject, churn, n_threads};
+use rare_workloads::{protocol::Reclamation, structures::Reclaims};
+
+/// The system allocator, counting.
+struct Counting;
+
+static BLOCKS: AtomicI64 = AtomicI64::new(0);
+static BYTES: AtomicI64 = AtomicI64::new(0);
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+// SAFETY: hands every call on to the system allocator unchanged, but for the default `realloc`, which is made of these.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        BLOCKS.fetch_add(1, SeqCst);
+        BYTES.fetch_add(layout.size() as i64, SeqCst);
+        // SAFETY: the caller's promises are those of `alloc`.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
+        BLOCKS.fetch_sub(1, SeqCst);
+        BYTES.fetch_sub(layout.size() as i64, SeqCst);
+        // SAFETY: the caller's promises are those of `dealloc`.
+        unsafe { System.dealloc(block, layout) };
+    }
+}
+
+fn balance() -> (i64, i64) {
+    (BLOCKS.load(SeqCst), BYTES.load(SeqCst))
+}
+
+/// Lets threads churn, drops the structure, and returns what it did not give back, and what it said was unreclaimed.
+fn leak_of(subject: &Subject, n_keys: u64) -> (i64, i64, Option<u64>) {
+    let keys: Vec<u64> = (0..n_keys).collect();
+    let before = balance();
+    let set = subject.make();
+    thread::scope(|scope| {
+        let run = |thread: u64| {
+            let (set, keys) = (&*set, &*keys);
+            move || churn(&mut *set.handle(), &mut Random::of(1, thread), keys, 50_000)
+        };
+        let threads: Vec<_> = (0..n_threads()).map(|thread| scope.spawn(run(thread))).collect();
+        // Joined one by one: the scope alone waits for the closures, not for what the threads free when they end.
+        for thread in threads {
+            thread.join().expect("the thread did not panic");
+        }
+    });
+    let unreclaimed = set.unreclaimed();
+    drop(set);
+    let after = balance();
+    (after.0 - before.0, after.1 - before.1, unreclaimed)
+}
+
+#[test]
+fn drop_gives_everything_back() {
+    for subject in Subject::all() {
+        // What the standard library and parking_lot allocate once is not the structure's.
+        leak_of(&subject, 4);
+        for n_keys in [1, 4, 1000] {
+            let (blocks, bytes, unreclaimed) = leak_of(&subject, n_keys);
+            let name = subject.name();
+            let leaks = subject.reclamation == Reclamation::None && subject.info.reclaims == Reclaims::Deferred;
+            if !leaks {
+                assert_eq!((blocks, bytes), (0, 0), "blocks and bytes left of {name}");
+                continue;
+            }
+            let retired = unreclaimed.expect("a scheme that leaks counts what it leaks") as i64;
+            assert!(retired > 1000, "{name} retired only {retired} objects, so this proves little");
+            if subject.info.name == "crossbeam-skiplist" {
+                // The crate's queue of what it would free leaks as well.
+                assert!(blocks > retired, "{name} leaked {blocks} blocks, and says {retired}");
+            } else {
+                assert_eq!(blocks, retired, "blocks leaked by {name}");
+                assert!((16 * blocks..=24 * blocks).contains(&bytes), "{name} leaked {bytes} bytes in {blocks} blocks");
+            }
+        }
+    }
+}
