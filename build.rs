@@ -44,7 +44,7 @@ fn watch() {
             println!("cargo::rerun-if-changed={path}");
         }
     }
-    for name in ["CC", "CFLAGS", "PATH"] {
+    for name in ["CC", "CFLAGS"] {
         println!("cargo::rerun-if-env-changed={name}");
     }
 }

@@ -3,9 +3,11 @@
 //! Only this layer reads `/proc`, `/sys` and the like. It starts no process and writes no file. Everything is read below
 //! a root path, so that trees recorded on other machines are read by the same code.
 
+pub mod artifact;
 pub mod build;
 pub mod cpu_list;
 pub mod digest;
+pub mod doctor;
 pub mod elf;
 pub mod environment;
 pub mod interference;

@@ -20,7 +20,7 @@ use super::{
 /// Functions that a replacement must define, or the system's would serve beside it.
 const REQUIRED: [&str; 2] = ["malloc", "free"];
 
-/// Why a library cannot be preloaded. `path` is as the spec wrote it.
+/// Why a library cannot be preloaded. `path` is as the spec wrote it, control characters escaped: a message is one line.
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs, reason = "the messages say what each is")]
 pub enum PreloadError {
@@ -51,7 +51,7 @@ pub enum PreloadError {
 /// # Errors
 /// [`PreloadError`] says what the loader would stumble over.
 pub fn inspect(path: &str) -> Result<Preload, PreloadError> {
-    let named = || path.to_owned();
+    let named = || shown(path);
     refuse_odd_name(path, path)?;
     let resolved = fs::canonicalize(path).map_err(|source| PreloadError::Missing { path: named(), source })?;
     let resolved = utf8(path, resolved)?;
@@ -70,22 +70,33 @@ fn refuse_odd_name(path: &str, resolved: &str) -> Result<(), PreloadError> {
         c if c.is_control() => Some("a control character"),
         _ => None,
     });
-    what.map_or(Ok(()), |what| Err(PreloadError::OddName { path: path.into(), resolved: resolved.into(), what }))
+    what.map_or(Ok(()), |what| Err(PreloadError::OddName { path: shown(path), resolved: shown(resolved), what }))
+}
+
+fn shown(path: &str) -> String {
+    path.chars().fold(String::new(), |mut shown, c| {
+        if c.is_control() {
+            shown.extend(c.escape_default())
+        } else {
+            shown.push(c)
+        }
+        shown
+    })
 }
 
 fn utf8(path: &str, resolved: PathBuf) -> Result<String, PreloadError> {
     resolved.into_os_string().into_string().map_err(|resolved| PreloadError::OddName {
-        path: path.to_owned(),
-        resolved: resolved.to_string_lossy().into_owned(),
+        path: shown(path),
+        resolved: shown(&resolved.to_string_lossy()),
         what: "bytes that are not UTF-8",
     })
 }
 
 fn read(path: &str, resolved: &Path) -> Result<Vec<u8>, PreloadError> {
-    let unreadable = |source| PreloadError::Unreadable { path: path.to_owned(), source };
+    let unreadable = |source| PreloadError::Unreadable { path: shown(path), source };
     // Before opening: opening a pipe would wait for its writer.
     if !resolved.metadata().map_err(unreadable)?.is_file() {
-        return Err(PreloadError::NotAFile { path: path.to_owned() });
+        return Err(PreloadError::NotAFile { path: shown(path) });
     }
     let mut bytes = Vec::new();
     fs::File::open(resolved).map_err(unreadable)?.read_to_end(&mut bytes).map_err(unreadable)?;
@@ -93,7 +104,7 @@ fn read(path: &str, resolved: &Path) -> Result<Vec<u8>, PreloadError> {
 }
 
 fn check(path: &str, bytes: &[u8]) -> Result<(), PreloadError> {
-    let path = path.to_owned();
+    let path = shown(path);
     let elf = match Elf::parse(bytes) {
         Ok(elf) => elf,
         Err(source) => return Err(PreloadError::NotElf { path, source }),

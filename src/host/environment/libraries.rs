@@ -2,15 +2,15 @@
 
 use std::{
     collections::VecDeque,
-    env, fs,
+    env,
     path::{Path, PathBuf},
+    sync::Arc,
 };
 
 use super::source::{Probe, or_none};
 use crate::host::{
-    digest,
-    elf::Elf,
-    machine::{Told, reason},
+    artifact::Artifact,
+    machine::{Machine, Told, reason},
 };
 
 pub(super) fn worker_path(probe: &Probe) -> Told {
@@ -18,7 +18,7 @@ pub(super) fn worker_path(probe: &Probe) -> Told {
 }
 
 pub(super) fn worker_digest(probe: &Probe) -> Told {
-    of_file(worker(probe)?)
+    Ok(artifact(worker(probe)?)?.sha256.clone())
 }
 
 pub(super) fn worker_libraries(probe: &Probe) -> Told {
@@ -34,12 +34,11 @@ pub(super) fn own_path(probe: &Probe) -> Told {
 }
 
 pub(super) fn own_size(probe: &Probe) -> Told {
-    let own = own(probe)?;
-    own.metadata().map(|file| file.len().to_string()).map_err(|error| reason(&own.display().to_string(), &error))
+    Ok(artifact(&own(probe)?)?.size.to_string())
 }
 
 pub(super) fn own_digest(probe: &Probe) -> Told {
-    of_file(&own(probe)?)
+    Ok(artifact(&own(probe)?)?.sha256.clone())
 }
 
 pub(super) fn own_build_id(probe: &Probe) -> Told {
@@ -65,6 +64,12 @@ pub(super) fn libc_version(_: &Probe) -> Told {
     Err("not glibc: this C library does not tell its version".into())
 }
 
+/// Returns the executables whose rows read them whole.
+pub(super) fn executables(machine: &Machine) -> Vec<PathBuf> {
+    let own = machine.is_live().then(env::current_exe).and_then(Result::ok);
+    machine.worker.map(Path::to_owned).into_iter().chain(own).collect()
+}
+
 fn worker<'m>(probe: &Probe<'m>) -> Result<&'m Path, String> {
     probe.machine.worker.ok_or_else(|| "no worker was named".into())
 }
@@ -75,14 +80,14 @@ fn own(probe: &Probe) -> Result<PathBuf, String> {
     env::current_exe().map_err(|error| format!("/proc/self/exe: {error}"))
 }
 
-fn of_file(path: &Path) -> Told {
-    digest::of_file(path).map_err(|error| reason(&path.display().to_string(), &error))
+fn artifact(path: &Path) -> Result<Arc<Artifact>, String> {
+    Artifact::read(path).map_err(|error| reason(&path.display().to_string(), &error))
 }
 
 fn build_id(path: &Path) -> Told {
-    let bytes = fs::read(path).map_err(|error| reason(&path.display().to_string(), &error))?;
-    let elf = Elf::parse(&bytes).map_err(|error| format!("{}: {error}", path.display()))?;
-    elf.build_id().ok_or_else(|| "the linker wrote none".into())
+    let artifact = artifact(path)?;
+    let object = artifact.object.as_ref().map_err(|error| format!("{}: {error}", path.display()))?;
+    object.build_id.clone().ok_or_else(|| "the linker wrote none".into())
 }
 
 /// Lists what the executable needs, directly or through another library: path and digest.
@@ -100,7 +105,7 @@ fn libraries(probe: &Probe, executable: &Path) -> Told {
         let found = search.iter().chain(&folders).map(|folder| folder.join(&name)).find(|path| path.is_file());
         match found {
             Some(path) => {
-                lines.push(format!("{} sha256 {}", path.display(), of_file(&path)?));
+                lines.push(format!("{} sha256 {}", path.display(), artifact(&path)?.sha256));
                 queue.extend(needed(&path)?);
             }
             None => lines.push(format!("{name}: not found")),
@@ -113,13 +118,13 @@ fn libraries(probe: &Probe, executable: &Path) -> Told {
 
 /// Returns the libraries that a file names, each with the folders that the file itself wants searched.
 fn needed(path: &Path) -> Result<Vec<(String, Vec<PathBuf>)>, String> {
-    let bytes = fs::read(path).map_err(|error| reason(&path.display().to_string(), &error))?;
-    let damage = |error| format!("{}: {error}", path.display());
-    let dynamic = Elf::parse(&bytes).map_err(damage)?.dynamic().map_err(damage)?.unwrap_or_default();
+    let artifact = artifact(path)?;
+    let object = artifact.object.as_ref().map_err(|error| format!("{}: {error}", path.display()))?;
+    let Some(dynamic) = &object.dynamic else { return Ok(Vec::new()) };
     let origin = path.parent().unwrap_or(Path::new("/")).display().to_string();
     let expand = |folder: &String| PathBuf::from(folder.replace("$ORIGIN", &origin).replace("${ORIGIN}", &origin));
     let search: Vec<PathBuf> = dynamic.search.iter().map(expand).collect();
-    Ok(dynamic.needed.into_iter().map(|name| (name, search.clone())).collect())
+    Ok(dynamic.needed.iter().map(|name| (name.clone(), search.clone())).collect())
 }
 
 fn folders(probe: &Probe) -> Vec<PathBuf> {

@@ -17,19 +17,30 @@ mod table;
 
 pub use table::{Privilege, Row, table};
 
-use super::machine::{Machine, Told};
+use std::thread;
+
+use super::{
+    artifact::Artifact,
+    machine::{Machine, Told},
+};
 use crate::record::{Entry, Reading, Snapshot};
 use source::Probe;
 pub(crate) use source::field;
 
 /// Reads every parameter of the table.
 ///
-/// The first call of a process also hashes its executables; their digests are kept for later calls.
+/// The first call of a process also hashes its executables; they are remembered for later calls.
 pub fn snapshot(machine: &Machine) -> Snapshot {
-    let probe = Probe::new(machine);
     let taken = format!("{:.3}", jiff::Timestamp::now());
-    let entries = table().map(|row| entry(row, row.source.read(&probe))).collect();
-    Snapshot { taken, entries }
+    thread::scope(|scope| {
+        // Hashing takes longer than all the rest, and its rows come last.
+        for path in libraries::executables(machine) {
+            scope.spawn(move || Artifact::read(&path));
+        }
+        let probe = Probe::new(machine);
+        let entries = table().map(|row| entry(row, row.source.read(&probe))).collect();
+        Snapshot { taken, entries }
+    })
 }
 
 fn entry(row: &Row, told: Told) -> Entry {
