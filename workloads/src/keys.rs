@@ -1,15 +1,17 @@
-//! How the keys of a trial are chosen: a [`Permutation`] for the prefill and one [`KeySource`] per distribution for the
+//! How the keys of a trial are chosen: a [`PrefillShare`] for the prefill and one [`KeySource`] per distribution for the
 //! window.
 //!
 //! Everything is built before the window and is the harness's memory, not the structure's. No source allocates, reads a
 //! clock or divides while it is drawn from.
 
 mod permutation;
+mod prefill;
 mod zipf;
 
 use std::sync::Arc;
 
 pub use permutation::Permutation;
+pub use prefill::PrefillShare;
 pub use zipf::{AliasTable, STREAM_KEYS, ZipfRanks};
 
 use crate::{

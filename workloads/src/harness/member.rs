@@ -12,9 +12,8 @@ use super::{
 use crate::{
     alloc::Counts,
     families::set::{ConcurrentSet, SetHandle},
-    keys::{KeyPlan, KeySource, Permutation, ThreadKeys},
+    keys::{KeyPlan, KeySource, PrefillShare, ThreadKeys},
     protocol::{Length, Request, ThreadReply},
-    rng::{Phase, stream_seed},
 };
 
 /// What all threads of a trial share.
@@ -126,15 +125,14 @@ pub(crate) fn with_set<S, T>(
     action(set.as_ref().ok_or(Failure::Abandoned)?)
 }
 
-/// Inserts this thread's share of the first `prefill_keys` images of a permutation of the key range: distinct keys, a
-/// random subset in random order, exactly as many as asked for.
+/// Inserts this thread's share of the prefill.
 fn fill<S: ConcurrentSet>(set: &S, request: &Request, thread_idx: u32) -> Filled {
-    let permutation = Permutation::new(request.key_range, stream_seed(request.seed, 0, Phase::Prefill));
-    let share = share_of(request.prefill_keys, request.cpus.len() as u64, u64::from(thread_idx));
+    let share = PrefillShare { n_threads: request.cpus.len() as u64, thread_idx: u64::from(thread_idx) };
+    let keys = share.keys(request.key_range, request.prefill_keys, request.seed);
     let (counts, mut filled) = Counts::during(|| {
         let mut handle = set.handle();
         let mut filled = Filled::default();
-        for key in share.map(|number| permutation.apply(number)) {
+        for key in keys {
             if handle.insert(key, key) {
                 filled.n_keys += 1;
                 filled.key_sum = filled.key_sum.wrapping_add(key);
@@ -144,13 +142,6 @@ fn fill<S: ConcurrentSet>(set: &S, request: &Request, thread_idx: u32) -> Filled
     });
     filled.counts = counts;
     filled
-}
-
-/// Cuts `0..n_keys` into `n_threads` parts whose sizes differ by at most one.
-fn share_of(n_keys: u64, n_threads: u64, thread_idx: u64) -> std::ops::Range<u64> {
-    let (size, n_larger) = (n_keys / n_threads, n_keys % n_threads);
-    let start = thread_idx * size + thread_idx.min(n_larger);
-    start..start + size + u64::from(thread_idx < n_larger)
 }
 
 /// Waits at the start line and runs the window between two stamps of everything.
@@ -207,19 +198,4 @@ fn measure<S, H: SetHandle, K: KeySource>(
 fn warm_parking_lot() {
     let mutex = parking_lot::Mutex::new(());
     parking_lot::Condvar::new().wait_for(&mut mutex.lock(), std::time::Duration::ZERO);
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn shares_cover_all_keys_once_and_evenly() {
-        for (n_keys, n_threads) in [(0, 1), (0, 3), (1, 4), (7, 3), (8, 4), (50_000, 7)] {
-            let shares: Vec<_> = (0..n_threads).map(|thread| share_of(n_keys, n_threads, thread)).collect();
-            assert!(shares.iter().cloned().flatten().eq(0..n_keys), "{n_keys} over {n_threads}");
-            let sizes: Vec<u64> = shares.iter().map(|share| share.end - share.start).collect();
-            assert!(sizes.iter().max().unwrap() - sizes.iter().min().unwrap() <= 1, "{sizes:?}");
-        }
-    }
 }

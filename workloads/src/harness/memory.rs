@@ -61,10 +61,11 @@ mod tests {
     #[test]
     fn touched_memory_is_resident() {
         let before = resident().unwrap().bytes;
-        let block = std::hint::black_box(vec![1_u8; 32 << 20]);
+        let block = std::hint::black_box(vec![1_u8; 128 << 20]);
         let after = resident().unwrap().bytes;
-        assert!(after >= before + (30 << 20), "{before} {after}");
-        assert!(peak_bytes().unwrap() >= after - (1 << 20));
+        // Other tests give back some megabytes meanwhile.
+        assert!(after >= before + (96 << 20), "{before} {after}");
+        assert!(peak_bytes().unwrap() >= after - (32 << 20));
         drop(block);
     }
 }

@@ -26,7 +26,7 @@ use crate::{
 const SAMPLE_NS: u64 = 100_000_000;
 
 /// What a trial measured; the worker adds what it proved of the process.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Measurements {
     /// How the prefill ended.
     pub prefill: Prefill,
@@ -48,6 +48,9 @@ pub struct Measurements {
     pub audit_ns: u64,
     /// Wall time of dropping the structure, in nanoseconds; 0 if it was not dropped.
     pub drop_ns: u64,
+    /// The structure of a timed trial, whole: taking a large one apart takes longer than the trial, so the worker leaves it
+    /// to the end of the process.
+    pub structure: Option<Box<dyn Any + Send>>,
 }
 
 /// Runs one trial of the structure `S`.
@@ -126,7 +129,7 @@ fn start_threads<'scope, 'env, S: ConcurrentSet>(
 /// Leads the threads through the phases.
 fn conduct<S: ConcurrentSet>(stage: &Stage<'_, S>, threads_started_ns: u64) -> Result<Conducted, Failure> {
     let Stage { request, crew, set, .. } = stage;
-    kernel::prefer_short_slices();
+    kernel::prefer_prompt_waking();
     // Before the window, so that the sampler allocates nothing in it.
     let mut samples = Vec::with_capacity(n_samples_max(request.length));
     crew.all_arrived(Gate::Ready)?;
@@ -158,6 +161,8 @@ fn conduct<S: ConcurrentSet>(stage: &Stage<'_, S>, threads_started_ns: u64) -> R
     let unreclaimed_objects = member::with_set(stage, |set| Ok(set.unreclaimed()))?;
     let peak_bytes = memory::peak_bytes()?;
     let end = memory::resident()?;
+    // The kernel raises the peak only now and then; it was at least what was seen.
+    let peak_bytes = [prefilled.bytes, end.bytes].into_iter().fold(peak_bytes, u64::max);
     let memory = Memory {
         harness_bytes: harness.bytes,
         prefilled_bytes: prefilled.bytes,
@@ -249,25 +254,22 @@ fn root_cause(
 }
 
 /// Walks the structure once more, drops it in accounting trials, and puts everything together.
-///
-/// Timed trials leave the structure to the end of the process: taking a large one apart takes longer than the trial.
 fn finish<S: ConcurrentSet>(mut set: S, conducted: Conducted, reports: Vec<Report>, request: &Request) -> Measurements {
     let audit_ns = clock::now_ns();
     let (mut audit_counts, audit_after) = Counts::during(|| set.audit());
     let audit_ns = conducted.audit_ns + clock::now_ns() - audit_ns;
     exclude_text(&mut audit_counts, &audit_after);
 
-    let (accounting, drop_ns) = if matches!(request.length, Length::Accounting { .. }) {
+    let (accounting, drop_ns, structure) = if matches!(request.length, Length::Accounting { .. }) {
         let drop_ns = clock::now_ns();
         let (mut counts, ()) = Counts::during(|| drop(set));
         let drop_ns = clock::now_ns() - drop_ns;
         for part in [conducted.made_counts, conducted.audit_counts, audit_counts] {
             counts += part;
         }
-        (Some(balance_of(conducted.made_counts, counts, &reports)), drop_ns)
+        (Some(balance_of(conducted.made_counts, counts, &reports)), drop_ns, None)
     } else {
-        mem::forget(set);
-        (None, 0)
+        (None, 0, Some(Box::new(set) as Box<dyn Any + Send>))
     };
     Measurements {
         prefill: Prefill {
@@ -285,6 +287,7 @@ fn finish<S: ConcurrentSet>(mut set: S, conducted: Conducted, reports: Vec<Repor
         threads_started_ns: conducted.threads_started_ns,
         audit_ns,
         drop_ns,
+        structure,
     }
 }
 

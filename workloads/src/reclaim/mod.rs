@@ -14,6 +14,8 @@
 mod alone;
 pub(crate) mod count;
 mod epoch;
+#[cfg(test)]
+pub(crate) mod interleave;
 mod none;
 
 use std::sync::atomic::AtomicPtr;

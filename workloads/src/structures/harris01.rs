@@ -257,3 +257,18 @@ impl<R: Reclaimer> SetHandle for Handle<'_, R> {
         self.list.contains(key, &self.local.pin())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::reclaim::interleave::{Operation, explore};
+
+    #[test]
+    fn every_interleaving_of_few_operations_is_explained() {
+        explore::<Harris01<NoReclamation>>(|set, operation, guard| match operation {
+            Operation::Insert(key) => set.insert(key, !key, guard),
+            Operation::Remove(key) => set.remove(key, guard),
+            Operation::Contains(key) => set.contains(key, guard),
+        });
+    }
+}

@@ -306,3 +306,18 @@ impl<R: Reclaimer> SetHandle for Handle<'_, R> {
         self.tree.contains(key, &self.local.pin())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::reclaim::interleave::{Operation, explore};
+
+    #[test]
+    fn every_interleaving_of_few_operations_is_explained() {
+        explore::<Nm14<NoReclamation>>(|set, operation, guard| match operation {
+            Operation::Insert(key) => set.insert(key, !key, guard),
+            Operation::Remove(key) => set.remove(key, guard),
+            Operation::Contains(key) => set.contains(key, guard),
+        });
+    }
+}

@@ -1,0 +1,50 @@
+//! The keys with which a structure is filled before the window.
+
+use std::ops::Range;
+
+use super::Permutation;
+use crate::rng::{Phase, stream_seed};
+
+/// One thread's part of the prefill.
+#[derive(Clone, Copy, Debug)]
+pub struct PrefillShare {
+    /// Threads that fill together, at least 1.
+    pub n_threads: u64,
+    /// Which of them, below `n_threads`.
+    pub thread_idx: u64,
+}
+
+impl PrefillShare {
+    /// Iterates over the keys that this thread inserts.
+    ///
+    /// The threads together insert the first `n_keys` images of a permutation of `0..key_range` that belongs to the trial:
+    /// distinct keys, a random subset in random order, exactly as many as asked for, whatever the number of threads.
+    pub fn keys(self, key_range: u64, n_keys: u64, trial_seed: u64) -> impl Iterator<Item = u64> {
+        let permutation = Permutation::new(key_range, stream_seed(trial_seed, 0, Phase::Prefill));
+        self.part_of(n_keys).map(move |number| permutation.apply(number))
+    }
+
+    /// Cuts `0..n_keys` into parts whose sizes differ by at most one.
+    fn part_of(self, n_keys: u64) -> Range<u64> {
+        let (size, n_larger) = (n_keys / self.n_threads, n_keys % self.n_threads);
+        let start = self.thread_idx * size + self.thread_idx.min(n_larger);
+        start..start + size + u64::from(self.thread_idx < n_larger)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_cover_all_keys_once_and_evenly() {
+        for (n_keys, n_threads) in [(0, 1), (0, 3), (1, 4), (7, 3), (8, 4), (50_000, 7), (u64::MAX, 3)] {
+            let parts: Vec<_> =
+                (0..n_threads).map(|thread_idx| PrefillShare { n_threads, thread_idx }.part_of(n_keys)).collect();
+            assert_eq!((parts[0].start, parts.last().unwrap().end), (0, n_keys));
+            assert!(parts.windows(2).all(|pair| pair[0].end == pair[1].start), "{parts:?}");
+            let sizes: Vec<u64> = parts.iter().map(|part| part.end - part.start).collect();
+            assert!(sizes.iter().max().unwrap() - sizes.iter().min().unwrap() <= 1, "{sizes:?}");
+        }
+    }
+}

@@ -1,0 +1,309 @@
+//! Trials in this process: what the harness measures, counts, and refuses. The process allocates through the dispatching
+//! allocator, as the worker does.
+
+#![allow(clippy::unwrap_used, reason = "helpers of tests may fail like tests")]
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    hint::black_box,
+    mem,
+    sync::{
+        Mutex,
+        atomic::{AtomicU64, Ordering::Relaxed},
+    },
+};
+
+use rare_workloads::{
+    alloc::Dispatch,
+    families::set::{ConcurrentSet, Parameters, SetHandle},
+    harness::{Measurements, SetDriver, pin::AllowedCpus},
+    protocol::{Audit, Balance, Distribution, Length, Mix, Reclamation, Request},
+    structures::Driver,
+};
+
+#[global_allocator]
+static ALLOCATOR: Dispatch = Dispatch;
+
+/// Trials pin and time: one after the other.
+static ONE_TRIAL: Mutex<()> = Mutex::new(());
+
+fn request(n_threads: usize) -> Request {
+    Request {
+        format: 1,
+        structure: "test".to_owned(),
+        structure_parameters: BTreeMap::new(),
+        reclamation: Reclamation::Epoch,
+        allocator: rare_workloads::protocol::AllocatorRequest { name: "system".to_owned(), preload: None },
+        cpus: vec![None; n_threads],
+        key_range: 1_000,
+        mix: Mix { insert: 2_500, remove: 2_500, contains: 5_000 },
+        distribution: Distribution::Uniform,
+        prefill_keys: 500,
+        length: Length::Nanos(20_000_000),
+        seed: 7,
+        nice: 0,
+    }
+}
+
+fn run<S: ConcurrentSet>(request: &Request) -> Result<Measurements, String> {
+    let _alone = ONE_TRIAL.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    SetDriver::<S>::NEW.trial(request)
+}
+
+/// What a faulty set does wrong.
+trait Fault: Send + Sync + 'static {
+    const IN_NEW: bool = false;
+    const IN_HANDLE: bool = false;
+    const AT_OPERATION: u64 = u64::MAX;
+    const IN_AUDIT: bool = false;
+    /// Bytes that each effective removal leaks.
+    const LEAKED_BYTES: usize = 0;
+}
+
+/// A mutex over a tree, sound but for the fault in `F`.
+struct Set<F> {
+    keys: Mutex<BTreeSet<u64>>,
+    n_operations: AtomicU64,
+    fault: std::marker::PhantomData<F>,
+}
+
+struct Handle<'s, F>(&'s Set<F>);
+
+impl<F: Fault> ConcurrentSet for Set<F> {
+    type Handle<'s> = Handle<'s, F>;
+
+    fn new(_parameters: &Parameters) -> Self {
+        assert!(!F::IN_NEW, "planted in new");
+        Self { keys: Mutex::default(), n_operations: AtomicU64::new(0), fault: std::marker::PhantomData }
+    }
+
+    fn handle(&self) -> Handle<'_, F> {
+        assert!(!F::IN_HANDLE, "planted in handle");
+        Handle(self)
+    }
+
+    fn audit(&mut self) -> Audit {
+        assert!(!F::IN_AUDIT, "planted in audit");
+        let keys = self.keys.get_mut().unwrap();
+        // Text as a broken invariant would leave, which must not be taken for the structure's memory.
+        let violations = vec!["I0 none, but this text is allocated".to_owned(); 3];
+        Audit { size: keys.len() as u64, key_sum: keys.iter().fold(0, |sum, key| key.wrapping_add(sum)), violations }
+    }
+
+    fn unreclaimed(&self) -> Option<u64> {
+        Some(3)
+    }
+}
+
+impl<F: Fault> Handle<'_, F> {
+    fn count(&self) {
+        let n_operations = self.0.n_operations.fetch_add(1, Relaxed) + 1;
+        assert!(n_operations != F::AT_OPERATION, "planted at operation {n_operations}");
+    }
+}
+
+impl<F: Fault> SetHandle for Handle<'_, F> {
+    fn insert(&mut self, key: u64, _value: u64) -> bool {
+        self.count();
+        self.0.keys.lock().unwrap().insert(key)
+    }
+
+    fn remove(&mut self, key: u64) -> bool {
+        self.count();
+        let removed = self.0.keys.lock().unwrap().remove(&key);
+        if removed && F::LEAKED_BYTES > 0 {
+            mem::forget(black_box(vec![0_u8; F::LEAKED_BYTES]));
+        }
+        removed
+    }
+
+    fn contains(&mut self, key: u64) -> bool {
+        self.count();
+        self.0.keys.lock().unwrap().contains(&key)
+    }
+}
+
+struct Sound;
+impl Fault for Sound {}
+
+/// The law that every trial must obey: the walks agree with the prefill and with what the threads say they did.
+fn conserves(measured: &Measurements) {
+    let filled: u64 = measured.prefill.per_thread.iter().sum();
+    assert_eq!((filled, measured.prefill.key_sum), (measured.audit_before.size, measured.audit_before.key_sum));
+    let mut size = measured.audit_before.size;
+    let mut key_sum = measured.audit_before.key_sum;
+    for thread in &measured.threads {
+        // One thread may remove what another inserted.
+        size = size.wrapping_add(thread.operations.insert.effective).wrapping_sub(thread.operations.remove.effective);
+        key_sum = key_sum.wrapping_add(thread.inserted_sum).wrapping_sub(thread.removed_sum);
+    }
+    assert_eq!((size, key_sum), (measured.audit_after.size, measured.audit_after.key_sum));
+}
+
+#[test]
+fn a_timed_trial_measures_what_happened() {
+    let length_ns = 250_000_000;
+    let measured = run::<Set<Sound>>(&Request { length: Length::Nanos(length_ns), ..request(2) }).unwrap();
+    conserves(&measured);
+    assert_eq!(measured.prefill.target, 500);
+    assert_eq!(measured.prefill.per_thread, [250, 250]);
+    assert!(measured.accounting.is_none() && measured.drop_ns == 0);
+    let allowed = AllowedCpus::of_this_thread().unwrap().numbers();
+    for thread in &measured.threads {
+        assert_eq!((thread.cpu_asked, &thread.cpus_allowed), (None, &allowed));
+        assert!(allowed.contains(&thread.cpu_at_start) && allowed.contains(&thread.cpu_at_end));
+        assert!(thread.start_ns < thread.stop_ns && thread.stop_ns >= length_ns, "{thread:?}");
+        let wall_ns = thread.stop_ns - thread.start_ns;
+        assert!(thread.user_ns + thread.system_ns <= wall_ns + wall_ns / 10, "{thread:?}");
+        assert!(thread.operations.attempted() > 1_000, "{thread:?}");
+        assert!(thread.operations.contains.effective < thread.operations.contains.attempted);
+        assert!(thread.migrations.as_ref().is_ok_and(|&n_migrations| n_migrations < 10_000), "{thread:?}");
+    }
+    // The opening, 100 ms, 200 ms, the end.
+    assert_eq!(measured.samples.len(), 4);
+    assert_eq!((measured.samples[0].at_ns, measured.samples[0].operations), (0, 0));
+    for pair in measured.samples.windows(2) {
+        assert!(pair[0].at_ns < pair[1].at_ns && pair[0].operations < pair[1].operations, "{pair:?}");
+    }
+    let total: u64 = measured.threads.iter().map(|thread| thread.operations.attempted()).sum();
+    assert!(measured.samples[3].operations <= total);
+    assert_eq!(measured.memory.unreclaimed_objects, Some(3));
+    assert!(measured.memory.peak_bytes >= measured.memory.end_bytes);
+    assert!(measured.memory.harness_bytes > 100_000);
+}
+
+/// On a machine with other work a window may close late; of several, one closes within 1 %.
+#[test]
+fn windows_close_within_a_hundredth() {
+    let length_ns = 100_000_000;
+    let last = AllowedCpus::of_this_thread().unwrap().numbers().pop();
+    let late = |_| {
+        let asked = Request { cpus: vec![last], length: Length::Nanos(length_ns), ..request(1) };
+        run::<Set<Sound>>(&asked).unwrap().threads[0].stop_ns - length_ns
+    };
+    let best_ns = (0..20).map(late).find(|&late_ns| late_ns <= length_ns / 100);
+    assert!(best_ns.is_some(), "none of 20 windows closed within 1 % of its length");
+}
+
+#[test]
+fn pins_are_read_back() {
+    let allowed = AllowedCpus::of_this_thread().unwrap().numbers();
+    let cpus: Vec<Option<u32>> = allowed.iter().rev().take(2).copied().map(Some).chain([None]).collect();
+    let measured = run::<Set<Sound>>(&Request { cpus: cpus.clone(), ..request(0) }).unwrap();
+    for (thread, &cpu) in measured.threads.iter().zip(&cpus) {
+        match cpu {
+            Some(cpu) => {
+                assert_eq!(thread.cpus_allowed, [cpu]);
+                assert_eq!((thread.cpu_at_start, thread.cpu_at_end), (cpu, cpu));
+                assert_eq!(thread.migrations, Ok(0));
+            }
+            None => assert_eq!(thread.cpus_allowed, allowed),
+        }
+    }
+    assert_eq!(AllowedCpus::of_this_thread().unwrap().numbers(), allowed, "the conducting thread got its CPUs back");
+}
+
+#[test]
+fn a_refused_pin_refuses_the_trial() {
+    // Far more CPUs than any machine has today, and a set that could still hold it.
+    let error = run::<Set<Sound>>(&Request { cpus: vec![None, Some(1_000)], ..request(0) }).unwrap_err();
+    assert!(error.contains("CPU 1000") && error.contains("errno 22"), "{error}");
+}
+
+#[test]
+fn the_prefill_is_exact_for_any_number_of_threads() {
+    for n_threads in [1, 2, 3, 7] {
+        for (key_range, prefill_keys) in [(1, 1), (10, 0), (10, 10), (4_097, 2_048)] {
+            let asked = Request { key_range, prefill_keys, length: Length::Nanos(1_000_000), ..request(n_threads) };
+            let measured = run::<Set<Sound>>(&asked).unwrap();
+            conserves(&measured);
+            assert_eq!(measured.audit_before.size, prefill_keys);
+        }
+    }
+}
+
+#[test]
+fn every_distribution_runs() {
+    for (distribution, key_range) in [(Distribution::Zipf(990_000), 1_000), (Distribution::Zipf(1_200_000), 200_000)] {
+        let measured = run::<Set<Sound>>(&Request { distribution, key_range, ..request(2) }).unwrap();
+        conserves(&measured);
+        assert!(measured.threads.iter().all(|thread| thread.operations.attempted() > 0));
+    }
+}
+
+#[test]
+fn the_same_seed_draws_the_same_operations() {
+    let asked = Request { length: Length::Accounting { operations: 2_000 }, ..request(1) };
+    let operations = |request: &Request| run::<Set<Sound>>(request).unwrap().threads[0].operations;
+    assert_eq!(operations(&asked), operations(&asked));
+    assert_ne!(operations(&asked), operations(&Request { seed: 8, ..asked.clone() }));
+}
+
+#[test]
+fn accounting_balances_what_threads_free_for_each_other() {
+    let asked = Request { length: Length::Accounting { operations: 20_000 }, ..request(3) };
+    let measured = run::<Set<Sound>>(&asked).unwrap();
+    conserves(&measured);
+    assert!(measured.threads.iter().all(|thread| thread.operations.attempted() == 20_000));
+    let accounting = measured.accounting.unwrap();
+    assert_eq!(accounting.after_drop, Balance { blocks: 0, bytes: 0 });
+    // 500 keys of 8 bytes in nodes of at most 11 keys, at least half full.
+    assert!((500 / 11..500 / 4).contains(&accounting.prefilled.blocks), "{accounting:?}");
+    assert!((500 * 8..500 * 40).contains(&accounting.prefilled.bytes), "{accounting:?}");
+    assert!(accounting.allocations > 0 && accounting.frees > 0 && accounting.allocated_bytes > 0, "{accounting:?}");
+}
+
+#[test]
+fn accounting_finds_a_planted_leak_exactly() {
+    struct Leaky;
+    impl Fault for Leaky {
+        const LEAKED_BYTES: usize = 100;
+    }
+    let asked = Request { length: Length::Accounting { operations: 5_000 }, ..request(2) };
+    let measured = run::<Set<Leaky>>(&asked).unwrap();
+    let n_removed: u64 = measured.threads.iter().map(|thread| thread.operations.remove.effective).sum();
+    assert!(n_removed > 1_000);
+    let leaked = n_removed.cast_signed();
+    assert_eq!(measured.accounting.unwrap().after_drop, Balance { blocks: leaked, bytes: 100 * leaked });
+}
+
+/// Each ends with the message and without waiting for the thread that is gone.
+#[test]
+fn a_panic_anywhere_refuses_the_trial() {
+    struct InHandle;
+    impl Fault for InHandle {
+        const IN_HANDLE: bool = true;
+    }
+    struct InPrefill;
+    impl Fault for InPrefill {
+        const AT_OPERATION: u64 = 100;
+    }
+    struct InWindow;
+    impl Fault for InWindow {
+        const AT_OPERATION: u64 = 2_000;
+    }
+    let check = |outcome: Result<Measurements, String>, expected: &str| {
+        let error = outcome.unwrap_err();
+        assert!(error.contains("panicked") && error.contains(expected), "{error}");
+    };
+    check(run::<Set<InHandle>>(&request(3)), "planted in handle");
+    check(run::<Set<InPrefill>>(&request(3)), "planted at operation 100");
+    check(run::<Set<InWindow>>(&request(3)), "planted at operation 2000");
+}
+
+/// The conducting thread panics through; the worker turns that into a refusal. What matters here: nobody hangs.
+#[test]
+fn a_panic_of_the_conducting_thread_ends_the_trial() {
+    struct InNew;
+    impl Fault for InNew {
+        const IN_NEW: bool = true;
+    }
+    struct InAudit;
+    impl Fault for InAudit {
+        const IN_AUDIT: bool = true;
+    }
+    let message =
+        |outcome: std::thread::Result<Result<Measurements, String>>| *outcome.unwrap_err().downcast::<&str>().unwrap();
+    assert_eq!(message(std::panic::catch_unwind(|| run::<Set<InNew>>(&request(2)))), "planted in new");
+    assert_eq!(message(std::panic::catch_unwind(|| run::<Set<InAudit>>(&request(2)))), "planted in audit");
+}
