@@ -27,13 +27,11 @@ pub fn include_adds_nothing(at: Span) -> Diagnostic {
     diagnostic.label("all of its cells are there already").help("remove it")
 }
 
-/// Says that the scope of a claim has no cell.
+/// Says that a claim has no cell of one of its structures in its scope.
 pub fn claim_matches_no_cell(at: Span) -> Diagnostic {
-    let message = "the scope of the claim matches no cell";
+    let message = "the claim has no cells to compare";
     let diagnostic = Diagnostic::new(&codes::CLAIM_WITHOUT_CELL, at, message);
-    diagnostic
-        .label("could never be decided")
-        .help("each part exists, but no cell has all of them at once; widen `where`")
+    diagnostic.label("could never be decided").help("widen `where`, or exclude less")
 }
 
 #[cfg(test)]

@@ -79,17 +79,21 @@ super::codes! {
         wrong: "zip: [[threads]]\n", right: "threads: [1, 2]\nkey_ranges: [100, 200]\nzip: [[threads, key_ranges]]\n";
     RULE_WITHOUT_CELL = "E0221", "an exclude rule that matches nothing",
         "Each part of the rule names values that exist, and no cell has all of them at once, so the rule leaves nothing out.",
-        wrong: "", right: "";
+        wrong: "threads: [1, 2]\nkey_ranges: [100, 200]\nzip: [[threads, key_ranges]]\nexclude: [{threads: 1, key_ranges: 200}]\n",
+        right: "threads: [1, 2]\nkey_ranges: [100, 200]\nexclude: [{threads: 1, key_ranges: 200}]\n";
     NO_CELL = "E0222", "the exclude rules leave no cell",
         "Every cell of the crossing is excluded, and nothing would be measured.",
-        wrong: "", right: "";
+        wrong: "threads: 1\nexclude: [{threads: 1}]\n",
+        right: "threads: [1, 2]\nexclude: [{threads: 1}]\n";
     INCLUDE_ADDS_NOTHING = "E0223", "an include rule that adds nothing",
         "Every cell that the rule describes is already part of the crossing.",
-        wrong: "", right: "";
-    CLAIM_WITHOUT_CELL = "E0224", "a claim whose scope matches no cell",
-        "The parts of `where` name values that exist, and no cell has all of them at once. Such a claim could never be \
-         decided.",
-        wrong: "", right: "";
+        wrong: "threads: [1, 2]\ninclude: [{threads: 2}]\n",
+        right: "threads: [1, 2]\ninclude: [{threads: 64}]\n";
+    CLAIM_WITHOUT_CELL = "E0224", "a claim without cells to compare",
+        "A claim compares the cells of two structures in its scope. Here one of them has none: `exclude` leaves them out, or \
+         no cell has all the values of `where` at once. Such a claim could never be decided.",
+        wrong: "structures: [nm14, harris01]\nthreads: [1, 2]\nexclude: [{structures: harris01, threads: 1}]\nclaims: [{that: nm14 > harris01, where: {threads: 1}}]\n",
+        right: "structures: [nm14, harris01]\nthreads: [1, 2]\nexclude: [{structures: harris01, threads: 1}]\nclaims: [nm14 > harris01]\n";
     UNDECIDED_IN_QUICK = "W0301", "a claim that a quick run does not decide",
         "The `quick` block leaves out the structures or values that the claim speaks of. The full run decides it.",
         wrong: "", right: "";
