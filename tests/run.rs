@@ -232,6 +232,15 @@ fn trials_of_another_worker_or_machine_are_not_mixed() {
     // Back to the first worker, its own run is continued, although it is the older one.
     let choice = choose(&bench.plan_folder, &here, false).unwrap();
     assert_eq!(choice.continued.unwrap().id(), "20260102T030405Z-host");
+
+    // A run whose header is damaged could be the one to continue: it is not passed over in silence.
+    let path = bench.plan_folder.runs().unwrap().remove(0).journal_path();
+    let mut bytes = fs::read(&path).unwrap();
+    bytes[100] ^= 1;
+    fs::write(&path, bytes).unwrap();
+    let error = choose(&bench.plan_folder, &here, false).unwrap_err().to_string();
+    assert!(error.contains("damaged at record 0, byte 0"), "{error}");
+    assert_eq!(chosen(&here, true).1.len(), 2);
 }
 
 #[test]

@@ -12,7 +12,7 @@ use std::{fs, io, path::Path};
 use rare::{
     plan::PlanHash,
     store::{
-        Journal, PlanFolder, Store, StoreError,
+        Header, Journal, PlanFolder, Store, StoreError,
         journal::{self, Torn},
         lock::Holder,
     },
@@ -164,12 +164,17 @@ fn a_newer_or_foreign_journal_is_not_written() {
     assert!(error.ends_with("its machine is `a machine`, not `another`"), "{error}");
 }
 
+/// The header of a run of this name.
+fn named(run: &str) -> Header {
+    Header { run: run.to_owned(), ..header() }
+}
+
 /// A plan's folder with one run of one record.
 fn plan_folder(reports: &Path, canonical: &[u8], name: &str) -> PlanFolder {
     let hash = PlanHash(Sha256::digest(canonical).into());
     let plan = Store::open(reports).unwrap().create(name, hash, canonical).unwrap();
     plan.write("spec.yaml", b"rare: 1\n").unwrap();
-    let run = plan.create_run("20260102T030405Z", "Host.example").unwrap();
+    let run = plan.create_run("20260102T030405Z", "Host.example", named).unwrap();
     run.append(&header()).unwrap().0.append(&record(0)).unwrap();
     plan
 }
@@ -252,7 +257,7 @@ fn verify_notices_what_changed_after_sealing() {
 fn runs_of_one_second_get_their_own_folders() {
     let folder = tempfile::tempdir().unwrap();
     let plan = plan_folder(folder.path(), b"{}", "name");
-    plan.create_run("20260102T030405Z", "Host.example").unwrap();
+    plan.create_run("20260102T030405Z", "Host.example", named).unwrap();
     let ids: Vec<String> = plan.runs().unwrap().iter().map(|run| run.id().to_owned()).collect();
     assert_eq!(ids, ["20260102T030405Z-host-example", "20260102T030405Z-host-example-2"]);
 }
@@ -301,7 +306,7 @@ fn a_read_only_folder_is_told() {
     };
     check(plan.write("report.md", b"").unwrap_err(), "cannot create `");
     check(run.append(&header()).unwrap_err(), "cannot open `");
-    check(plan.create_run("20260102T030406Z", "host").unwrap_err(), "cannot create `");
+    check(plan.create_run("20260102T030406Z", "host", named).unwrap_err(), "cannot create `");
     let holder = Holder::this_process("rare", "0123456789ab", "now");
     check(plan.lock(&holder).unwrap_err(), "cannot open the lock `");
     assert_eq!(plan.verify().unwrap().faults, []);

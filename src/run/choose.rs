@@ -33,7 +33,7 @@ pub fn choose(plan: &PlanFolder, identity: &Identity, fresh: bool) -> Result<Cho
     let mut choice = Choice { continued: None, stale: Vec::new() };
     for run in plan.runs()? {
         let difference = match run.header() {
-            Ok(None) => Some("it was ended before it began".to_owned()),
+            Ok(None) => Some("its journal is gone".to_owned()),
             Ok(Some(_)) if fresh => Some("a fresh run was asked for".to_owned()),
             Ok(Some(header)) => difference(&header, identity),
             Err(error) if fresh => Some(error.to_string()),
@@ -86,15 +86,16 @@ pub fn begin(
     (utc, host): (&str, &str),
 ) -> Result<Begun, StoreError> {
     let Choice { continued, stale } = choose(plan, identity, fresh)?;
-    let run = continued.map_or_else(|| plan.create_run(utc, host), Ok)?;
-    let header = Header {
+    let header = |run: &str| Header {
         format: FORMAT,
         plan: hash.to_string(),
-        run: run.id().to_owned(),
+        run: run.to_owned(),
         worker_sha256: identity.worker_sha256.clone(),
         machine: identity.machine.clone(),
     };
     plan.unseal()?;
+    let run = continued.map_or_else(|| plan.create_run(utc, host, header), Ok)?;
+    let header = header(run.id());
     let (journal, contents) = run.append(&header)?;
     Ok(Begun { run, journal, contents, stale })
 }

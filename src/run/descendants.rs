@@ -1,7 +1,8 @@
 //! What a worker leaves behind: processes that outlive it, also those that left its group and session.
 //!
 //! `rare` is a child subreaper, so orphans become its own children and cannot hide. One worker runs at a time, so every
-//! child that was not there before the worker is the worker's.
+//! child that was not there before the worker is the worker's. When `rare` itself is killed, the kernel kills the worker,
+//! but not what has left the worker's session: nobody is left to look for it.
 
 use std::{
     collections::BTreeSet,
@@ -13,8 +14,7 @@ use std::{
 use rustix::{
     io::Errno,
     process::{
-        Pid, Signal, WaitId, WaitIdOptions, WaitOptions, getpid, kill_process, kill_process_group, set_child_subreaper,
-        waitid, waitpid,
+        Pid, Signal, WaitId, WaitIdOptions, WaitOptions, getpid, kill_process, set_child_subreaper, waitid, waitpid,
     },
 };
 
@@ -35,10 +35,11 @@ impl Others {
         Self(if any_children() { children().into_iter().map(|child| child.pid).collect() } else { BTreeSet::new() })
     }
 
-    /// Kills the worker's group and every other descendant of it, after the worker itself was reaped.
+    /// Kills every descendant of the worker, after the worker itself was reaped. One by one and not by their group,
+    /// whose number may be another's by now.
     ///
     /// Returns a word on each process that was still running, and on those that withstood.
-    pub(super) fn kill_rest(&self, group: Pid) -> Vec<String> {
+    pub(super) fn kill_rest(&self) -> Vec<String> {
         let mut found = Vec::new();
         let mut named = BTreeSet::new();
         let deadline = Instant::now() + KILL_PATIENCE;
@@ -58,8 +59,6 @@ impl Others {
                 }
                 child.end();
             }
-            // Those that still hang on a process of the group; ESRCH, when there are none, is as good.
-            let _ = kill_process_group(group, Signal::KILL);
             // The dead hand us their own children: look again.
             sleep(Duration::from_millis(1));
         }

@@ -21,6 +21,9 @@ use super::{Interrupt, descendants::Others, launch::Started};
 /// A worker that is asked to end is given this long to do so.
 const TERM_GRACE: Duration = Duration::from_millis(500);
 
+/// A killed worker that is not gone within this is stuck in the kernel, as on a dead network file system.
+const KILL_PATIENCE: Duration = Duration::from_secs(10);
+
 /// When the worker is gone, what is in its pipes is read within this; whoever still holds them then is killed.
 const PIPE_GRACE: Duration = Duration::from_millis(100);
 
@@ -83,31 +86,35 @@ pub(super) fn supervise(
     interrupt: &Interrupt,
 ) -> io::Result<Ended> {
     let Started { handle, pid, reply, stdout, stderr } = started;
+    let kill = |_: &Errno| {
+        let _ = kill_process_group(pid, Signal::KILL);
+    };
     let mut watch = Watch {
         pid,
-        exit: Some(pidfd_open(pid, PidfdFlags::empty())?),
+        exit: Some(pidfd_open(pid, PidfdFlags::empty()).inspect_err(kill)?),
         streams: [
             Stream::new(reply, REPLY_BYTES),
             Stream::new(stdout, STREAM_BYTES),
             Stream::new(stderr, STREAM_BYTES),
         ],
         killed: None,
+        was_sent_kill: false,
         buffer: vec![0; 64 << 10],
     };
     let oom_kills_before = oom_kills();
     let waited = watch.until_exit(Instant::now() + time_out, interrupt);
-    if waited.is_err() {
+    if let Err(error) = waited {
         let _ = kill_process_group(pid, Signal::KILL);
+        return Err(error);
     }
     // The number stays taken until the worker is reaped, so the usage and the signals above cannot hit another process.
     let cpu = cpu_time(pid);
     let status = handle.wait()?.status;
-    waited?;
     watch.until_silence(Instant::now() + PIPE_GRACE)?;
-    let leftovers = others.kill_rest(pid);
+    let leftovers = others.kill_rest();
     // The killed have let go of the pipes; what they wrote last is part of the evidence.
     watch.until_silence(Instant::now() + PIPE_GRACE)?;
-    // The counter is asked for only where it can matter: reading it takes the kernel a while.
+    // Anybody may have sent the signal; only the counter tells that it was the kernel.
     let oom_killed = status.signal() == Some(Signal::KILL.as_raw()) && oom_kills() > oom_kills_before;
     let [reply, stdout, stderr] = watch.streams.map(|stream| stream.capture);
     Ok(Ended { status, killed: watch.killed, reply, stdout, stderr, cpu, oom_killed, leftovers })
@@ -120,6 +127,8 @@ struct Watch {
     exit: Option<OwnedFd>,
     streams: [Stream; 3],
     killed: Option<Killed>,
+    /// Whether KILL was sent, after which only waiting is left.
+    was_sent_kill: bool,
     buffer: Vec<u8>,
 }
 
@@ -129,17 +138,28 @@ impl Watch {
         while self.exit.is_some() {
             let listening = self.killed != Some(Killed::Interrupted);
             self.step(deadline, listening.then_some(interrupt))?;
-            if interrupt.signal().is_some() && listening {
+            let late = Instant::now() >= deadline && self.exit.is_some();
+            if listening && interrupt.signal().is_some() {
                 self.killed = Some(Killed::Interrupted);
-                self.signal(Signal::KILL);
-            } else if Instant::now() >= deadline && self.exit.is_some() {
-                let signal = if self.killed.is_none() { Signal::TERM } else { Signal::KILL };
-                self.killed.get_or_insert(Killed::TimedOut);
-                self.signal(signal);
+                deadline = self.kill();
+            } else if late && self.killed.is_none() {
+                self.killed = Some(Killed::TimedOut);
+                self.signal(Signal::TERM);
                 deadline = Instant::now() + TERM_GRACE;
+            } else if late && !self.was_sent_kill {
+                deadline = self.kill();
+            } else if late {
+                return Err(io::Error::new(io::ErrorKind::TimedOut, "it cannot be killed"));
             }
         }
         Ok(())
+    }
+
+    /// Kills the worker's group. Returns when it must be gone.
+    fn kill(&mut self) -> Instant {
+        self.was_sent_kill = true;
+        self.signal(Signal::KILL);
+        Instant::now() + KILL_PATIENCE
     }
 
     /// Reads the streams until nobody can write to them any more, or until the deadline.

@@ -42,7 +42,7 @@ pub enum WorkerError {
         path: PathBuf,
     },
     /// It belongs to another build, and there is no source to build it from.
-    #[error("`{}` does not belong to this build of rare: {why}; build both together with `cargo build`", path.display())]
+    #[error("`{}` does not belong to this build of rare: {why}; remove it and build both from one source tree", path.display())]
     Stale {
         /// Where it is.
         path: PathBuf,
@@ -166,8 +166,6 @@ fn build(folder: &Path) -> Result<PathBuf, WorkerError> {
     duct::cmd("cargo", arguments)
         // Cargo finds the compiler's flags by the folder in which it runs.
         .dir(SOURCE)
-        // Set by a Cargo that runs us; they would make ours build something else.
-        .env_remove("CARGO_ENCODED_RUSTFLAGS")
         // Standard output is the report's path; whatever Cargo says goes to standard error.
         .stdout_to_stderr()
         .run()

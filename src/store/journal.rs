@@ -77,8 +77,7 @@ impl Journal {
     /// [`StoreError::Damaged`], [`StoreError::Newer`], [`StoreError::OtherRun`] when the header differs from `header`,
     /// [`StoreError::Io`].
     pub fn open(path: &Path, header: &Header) -> Result<(Self, Contents), StoreError> {
-        let header_text = serde_json::to_string(header).expect("a header is plain data");
-        let (header_line, salt) = line::render("", 0, &header_text);
+        let (header_line, salt) = render_header(header);
         let exists = path.try_exists().map_err(StoreError::io("look for", path))?;
         let mut contents = if exists { read(path)? } else { Contents { header: None, trials: Vec::new(), torn: None } };
         match &contents.header {
@@ -136,6 +135,19 @@ impl Journal {
         self.file.seek(SeekFrom::Start(self.length))?;
         self.file.sync_data()
     }
+}
+
+/// Writes a journal without records, whole.
+///
+/// # Errors
+/// [`StoreError::Io`].
+pub(super) fn create(path: &Path, header: &Header) -> Result<(), StoreError> {
+    whole::write(path, render_header(header).0.as_bytes())
+}
+
+/// Returns the header's line and its digest, the salt of all other lines.
+fn render_header(header: &Header) -> (String, String) {
+    line::render("", 0, &serde_json::to_string(header).expect("a header is plain data"))
 }
 
 /// Reads a journal.

@@ -79,7 +79,7 @@ pub(super) fn verify(plan: &PlanFolder) -> Result<Verification, StoreError> {
     for run in plan.runs()? {
         let path = format!("runs/{}/trials.jsonl", run.id());
         if !run.journal_path().exists() {
-            verification.notices.push((path, "the run was ended before its first trial".to_owned()));
+            verification.faults.push((path, "it is missing".to_owned()));
             continue;
         }
         match run.read() {

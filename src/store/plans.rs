@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
 
-use super::{Lock, RunFolder, StoreError, line::hex, lock::Holder, manifest, runs, whole};
+use super::{Header, Lock, RunFolder, StoreError, line::hex, lock::Holder, manifest, runs, whole};
 use crate::plan::PlanHash;
 
 /// Hexadecimal digits of the hash in a folder's name.
@@ -203,12 +203,18 @@ impl PlanFolder {
         runs::list(&self.path)
     }
 
-    /// Creates the folder of a new run that began at `utc` (such as `20260102T030405Z`) on `host`.
+    /// Creates a new run that began at `utc` (such as `20260102T030405Z`) on `host`, with an empty journal. `header` is
+    /// given the run's name.
     ///
     /// # Errors
-    /// [`StoreError::Io`].
-    pub fn create_run(&self, utc: &str, host: &str) -> Result<RunFolder, StoreError> {
-        runs::create(&self.path, utc, host)
+    /// [`StoreError::Io`]; there is no half-made run then.
+    pub fn create_run(
+        &self,
+        utc: &str,
+        host: &str,
+        header: impl FnOnce(&str) -> Header,
+    ) -> Result<RunFolder, StoreError> {
+        runs::create(&self.path, utc, host, header)
     }
 
     /// Writes `manifest.json` over all files. Call it last.

@@ -8,6 +8,9 @@ use crate::record::Environment;
 /// Version of `environment.json`.
 const ENVIRONMENT_FORMAT: u32 = 1;
 
+/// Name of the journal.
+const JOURNAL: &str = "trials.jsonl";
+
 /// One run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RunFolder {
@@ -28,10 +31,11 @@ impl RunFolder {
 
     /// Returns where its journal is.
     pub fn journal_path(&self) -> PathBuf {
-        self.path.join("trials.jsonl")
+        self.path.join(JOURNAL)
     }
 
-    /// Reads whose run it is; `None` when it was killed before it began.
+    /// Reads whose run it is; `None` when the journal is gone or ends within its header. A new run has it from the
+    /// start.
     ///
     /// # Errors
     /// As [`journal::read_header`].
@@ -123,18 +127,21 @@ pub(super) fn list(plan_folder: &Path) -> Result<Vec<RunFolder>, StoreError> {
     Ok(runs.filter(|run| run.path.is_dir()).collect())
 }
 
-/// Creates the folder of a new run; one that began in the same second gets a number.
-pub(super) fn create(plan_folder: &Path, utc: &str, host: &str) -> Result<RunFolder, StoreError> {
-    let host: String =
-        host.chars().map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' }).collect();
+/// Creates a new run; one that began in the same second gets a number.
+pub(super) fn create(
+    plan_folder: &Path,
+    utc: &str,
+    host: &str,
+    header: impl FnOnce(&str) -> Header,
+) -> Result<RunFolder, StoreError> {
+    let safe = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' };
+    let host: String = host.chars().map(safe).collect();
     let folder = plan_folder.join("runs");
-    for n in 1.. {
-        let id = if n == 1 { format!("{utc}-{host}") } else { format!("{utc}-{host}-{n}") };
-        let path = folder.join(&id);
-        if !path.exists() {
-            whole::create_folder(&path)?;
-            return Ok(RunFolder { path, id });
-        }
-    }
-    unreachable!("a folder has fewer names than there are numbers")
+    let ids = (1..).map(|n| if n == 1 { format!("{utc}-{host}") } else { format!("{utc}-{host}-{n}") });
+    let mut free = ids.filter(|id| !folder.join(id).exists());
+    let id = free.next().expect("a folder has fewer names than there are numbers");
+    let path = folder.join(&id);
+    let header = header(&id);
+    whole::write_folder(&path, |hidden| journal::create(&hidden.join(JOURNAL), &header))?;
+    Ok(RunFolder { path, id })
 }

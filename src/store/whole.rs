@@ -82,14 +82,39 @@ pub fn remove(path: &Path) -> Result<(), StoreError> {
     }
 }
 
-/// Removes what a killed [`write()`] left in a folder. Call it only while holding the folder's lock.
+/// Makes a folder appear whole: `fill` writes into a hidden one, which then takes the name. The name must be free.
+///
+/// # Errors
+/// [`StoreError::Io`], or that of `fill`.
+pub(super) fn write_folder(path: &Path, fill: impl FnOnce(&Path) -> Result<(), StoreError>) -> Result<(), StoreError> {
+    let parent = path.parent().expect("every folder of the store lies in a folder");
+    create_folder(parent)?;
+    let hidden = tempfile::Builder::new()
+        .prefix(TEMPORARY)
+        .permissions(Permissions::from_mode(0o755))
+        .tempdir_in(parent)
+        .map_err(StoreError::io("create", path))?;
+    fill(hidden.path())?;
+    fs::rename(hidden.path(), path).map_err(StoreError::io("name", path))?;
+    // It has another name now; there is nothing left to remove.
+    let _ = hidden.keep();
+    sync_folder(parent)
+}
+
+/// Removes what killed writers left in a folder and below. Call it only while holding the folder's lock.
 ///
 /// # Errors
 /// [`StoreError::Io`].
 pub fn sweep(folder: &Path) -> Result<(), StoreError> {
     for name in names(folder)? {
-        if name.starts_with(TEMPORARY) {
-            remove(&folder.join(name))?;
+        let path = folder.join(&name);
+        // A link is not followed: it is none of ours.
+        let is_folder = path.symlink_metadata().is_ok_and(|metadata| metadata.is_dir());
+        match (name.starts_with(TEMPORARY), is_folder) {
+            (true, true) => fs::remove_dir_all(&path).map_err(StoreError::io("remove", &path))?,
+            (true, false) => remove(&path)?,
+            (false, true) => sweep(&path)?,
+            (false, false) => {}
         }
     }
     Ok(())
@@ -133,11 +158,24 @@ mod tests {
     #[test]
     fn sweeps_only_its_own_leftovers() {
         let folder = tempfile::tempdir().unwrap();
-        for name in [".new-abc", ".lock", "trials.jsonl"] {
+        fs::create_dir_all(folder.path().join("runs/.new-run")).unwrap();
+        for name in [".new-abc", ".lock", "trials.jsonl", "runs/.new-file", "runs/.new-run/trials.jsonl"] {
             fs::write(folder.path().join(name), "").unwrap();
         }
         sweep(folder.path()).unwrap();
-        assert_eq!(names(folder.path()).unwrap(), [".lock", "trials.jsonl"]);
+        assert_eq!(names(folder.path()).unwrap(), [".lock", "runs", "trials.jsonl"]);
+        assert_eq!(names(&folder.path().join("runs")).unwrap(), [] as [&str; 0]);
+    }
+
+    #[test]
+    fn a_folder_that_cannot_be_filled_does_not_appear() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("runs/run");
+        write_folder(&path, |hidden| write(&hidden.join("missing/file"), b"")).unwrap_err();
+        assert_eq!(names(&folder.path().join("runs")).unwrap(), [] as [&str; 0]);
+        write_folder(&path, |hidden| write(&hidden.join("file"), b"")).unwrap();
+        assert_eq!(names(&path).unwrap(), ["file"]);
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o555, 0o555);
     }
 
     #[test]
