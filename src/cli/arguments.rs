@@ -46,7 +46,7 @@ pub enum Command {
     /// Print the JSON Schema of the spec, for editors
     Schema,
     /// Tell what this machine can and cannot honour
-    Doctor,
+    Doctor(StoreArguments),
     /// Print shell completions
     Completions {
         /// The shell
@@ -125,8 +125,11 @@ pub struct PlanArguments {
     #[arg(long)]
     pub quick: bool,
     /// Print the canonical plan whose SHA-256 is the hash
-    #[arg(long, conflicts_with = "explain")]
+    #[arg(long, conflicts_with_all = ["explain", "yaml"])]
     pub json: bool,
+    /// Print the same as YAML, for reading and diffing
+    #[arg(long, conflicts_with = "explain")]
+    pub yaml: bool,
     /// List everything that enters the hash, and what does not and why
     #[arg(long)]
     pub explain: bool,

@@ -1,6 +1,7 @@
 //! `rare doctor`: what this machine can and cannot honour.
 
 use super::{
+    arguments::StoreArguments,
     console::Console,
     exit::{Exit, Failure},
 };
@@ -10,8 +11,8 @@ use crate::host::{
 };
 
 /// Prints every finding with its advice.
-pub(super) fn doctor(console: &Console) -> Result<Exit, Failure> {
-    let findings = doctor::examine(&Machine::here());
+pub(super) fn doctor(console: &Console, arguments: &StoreArguments) -> Result<Exit, Failure> {
+    let findings = doctor::examine(&Machine { reports: Some(&arguments.reports), ..Machine::here() });
     let width = findings.iter().map(|finding| finding.topic.len()).max().unwrap_or(0);
     for finding in &findings {
         console.line(format_args!("{:6}  {:width$}  {}", word(finding.status), finding.topic, finding.what));

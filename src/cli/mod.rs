@@ -70,7 +70,7 @@ fn dispatch(console: &Console, command: Command) -> Result<Exit, Failure> {
         Command::Verify(arguments) => store::verify(console, &arguments),
         Command::Explain { term } => documents::explain(console, term.as_deref()),
         Command::Schema => documents::schema(console),
-        Command::Doctor => machine::doctor(console),
+        Command::Doctor(arguments) => machine::doctor(console, &arguments),
         Command::Completions { shell } => documents::completions(console, shell),
         Command::Man => documents::man(console),
     }

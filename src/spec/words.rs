@@ -130,6 +130,7 @@ pub static CHECKS: &[Word] = &[
     built("duration", "each thread measured for as long as asked"),
     built("allocator", "the allocator asked for really served the process"),
     built("fairness", "no thread did far more than another"),
+    built("identity", "each record is of a planned trial and asked for what the plan says"),
     planned("empty", "operations on an empty structure"),
     planned("read-only", "a mix of lookups only scales"),
     planned("layout", "the address space layout does not decide the ranking"),

@@ -193,7 +193,7 @@ fn plan(axes: &[Vec<Value>; Parameter::COUNT], n_trials: u32) -> Plan {
         blocks,
         order: Order::Random,
         seed: 42,
-        checks: ["checksum", "prefill", "pinning", "duration", "allocator", "fairness", "leaks", "variance"]
+        checks: ["checksum", "prefill", "pinning", "duration", "allocator", "fairness", "identity", "leaks", "variance"]
             .map(str::to_owned)
             .to_vec(),
         instruments: Vec::new(),
@@ -213,7 +213,7 @@ fn spec(axes: [Vec<Value>; Parameter::COUNT], shape: &Shape) -> Spec {
         exclude: Vec::new(),
         include: Vec::new(),
         n_trials: shape.n_trials,
-        checks: vec!["checksum", "prefill", "pinning", "duration", "allocator", "fairness", "leaks", "variance"],
+        checks: vec!["checksum", "prefill", "pinning", "duration", "allocator", "fairness", "identity", "leaks", "variance"],
         instruments: Vec::new(),
         order: Order::Random,
         seed: 42,

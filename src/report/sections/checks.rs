@@ -49,9 +49,15 @@ fn silent(context: &Context) -> Block {
 /// Names of checks that did not run, with what they would have asked or why they are not known.
 pub(super) fn not_run(context: &Context) -> Vec<(String, String)> {
     let asked = &context.evidence.plan.checks;
-    let mut names: Vec<(String, String)> = checks::planned()
-        .map(|(name, meaning)| (name.to_owned(), format!("Whether {meaning}: this version cannot tell.")))
+    let left_out =
+        checks::ALL.iter().map(|check| check.info()).filter(|info| !asked.iter().any(|name| name == info.name));
+    let mut names: Vec<(String, String)> = left_out
+        .map(|info| (info.name.to_owned(), format!("Whether {}: the spec leaves it out.", info.rule)))
         .collect();
+    let planned = checks::planned();
+    names.extend(
+        planned.map(|(name, meaning)| (name.to_owned(), format!("Whether {meaning}: this version cannot tell."))),
+    );
     let known = |name: &str| {
         checks::ALL.iter().any(|check| check.info().name == name)
             || checks::planned().any(|(planned, _)| planned == name)

@@ -115,9 +115,11 @@ pub struct Row {
     pub grade: Grade,
 }
 
-/// Runs every check that is built, whether or not the spec asks for it: they read what is recorded anyway.
+/// Runs every check that the plan asks for. What makes a trial count for nothing does so whether or not a check is asked
+/// to say it.
 pub fn judge(evidence: &Evidence) -> Vec<Verdict> {
-    ALL.iter().map(|check| check.judge(evidence)).collect()
+    let asked = |check: &&&dyn Check| evidence.plan.checks.iter().any(|name| name == check.info().name);
+    ALL.iter().filter(asked).map(|check| check.judge(evidence)).collect()
 }
 
 impl Verdict {
