@@ -286,3 +286,10 @@ fn comparisons_stay_within_a_configuration() {
     }
     assert!(summary.comparisons.iter().any(|comparison| comparison.answer == Answer::Slower));
 }
+
+#[test]
+fn the_words_of_specs_are_the_checks_that_exist() {
+    let built: Vec<&str> = rare::spec::words::built_names(rare::spec::words::CHECKS).collect();
+    let registered: Vec<&str> = rare::verdict::checks::ALL.iter().map(|check| check.info().name).collect();
+    assert_eq!(built, registered);
+}
