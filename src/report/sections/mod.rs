@@ -21,7 +21,7 @@ mod results;
 mod trials;
 
 /// Every section, in the order of the report.
-static ALL: &[&Section] = &[
+pub(super) static ALL: &[&Section] = &[
     &banner::SECTION,
     &question::SECTION,
     &results::SECTION,
