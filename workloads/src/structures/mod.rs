@@ -116,6 +116,8 @@ pub enum Reclaims {
     Deferred,
     /// Frees them at once under its lock, whatever scheme is asked for.
     AtOnce,
+    /// Gives them to a scheme of its own, whatever scheme is asked for.
+    Own,
     /// Allocates nothing.
     Nothing,
 }
