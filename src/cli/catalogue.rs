@@ -29,6 +29,7 @@ fn reclaims(reclaims: Reclaims) -> &'static str {
     match reclaims {
         Reclaims::Deferred => "removed nodes go to the reclamation scheme",
         Reclaims::AtOnce => "frees under its lock, whatever the scheme",
+        Reclaims::Own => "reclaims by a scheme of its own, whatever is asked for",
         Reclaims::Nothing => "allocates nothing",
     }
 }

@@ -145,7 +145,9 @@ fn most_keys(cell: Cell<'_>) -> u128 {
 /// be removed only once for each insert, and about half of the attempts meet a key that is there.
 fn leaked_by_thread(cell: Cell<'_>) -> u128 {
     let reclaims = structures::find(&cell.structure().name).map(|structure| structure.info.reclaims);
-    if cell.reclamation() != Reclamation::None || matches!(reclaims, Some(Reclaims::AtOnce | Reclaims::Nothing)) {
+    if cell.reclamation() != Reclamation::None
+        || matches!(reclaims, Some(Reclaims::AtOnce | Reclaims::Own | Reclaims::Nothing))
+    {
         return 0;
     }
     let share = u128::from(cell.mix().insert.min(cell.mix().remove));

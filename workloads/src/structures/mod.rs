@@ -94,6 +94,8 @@ pub struct Semantics {
 pub enum Adt {
     /// Keys in order; an in-order walk exists.
     OrderedDictionary,
+    /// Keys in no order: nothing but single keys can be asked for, which spares the work of keeping an order.
+    HashDictionary,
     /// Nothing is stored: the bound that the harness sets.
     Nothing,
 }
@@ -114,6 +116,8 @@ pub enum Reclaims {
     Deferred,
     /// Frees them at once under its lock, whatever scheme is asked for.
     AtOnce,
+    /// Gives them to a scheme of its own, whatever scheme is asked for.
+    Own,
     /// Allocates nothing.
     Nothing,
 }
