@@ -2,6 +2,7 @@
 
 pub mod crossbeam_skiplist;
 pub mod dgt15;
+pub mod efrb10;
 pub mod harris01;
 pub mod mutex_btree;
 pub mod nm14;
@@ -21,6 +22,7 @@ use crate::{
 pub static ALL: &[&Structure] = &[
     &nm14::STRUCTURE,
     &dgt15::STRUCTURE,
+    &efrb10::STRUCTURE,
     &harris01::STRUCTURE,
     &crossbeam_skiplist::STRUCTURE,
     &mutex_btree::STRUCTURE,
@@ -31,7 +33,6 @@ pub static ALL: &[&Structure] = &[
 /// Names that are reserved for structures of the talk and its peers that are not built yet: a spec that uses one is
 /// told so instead of being asked whether it meant another.
 pub static PLANNED: &[&str] = &[
-    "efrb10",
     "hj12",
     "bcco10",
     "citrus14",
