@@ -1,5 +1,6 @@
 //! The catalogue: one file a structure, one line each in [`ALL`].
 
+pub mod bcco10;
 pub mod crossbeam_skiplist;
 pub mod harris01;
 pub mod mutex_btree;
@@ -18,6 +19,7 @@ use crate::{
 /// Every structure that can be run, in the order in which listings show them.
 pub static ALL: &[&Structure] = &[
     &nm14::STRUCTURE,
+    &bcco10::STRUCTURE,
     &harris01::STRUCTURE,
     &crossbeam_skiplist::STRUCTURE,
     &mutex_btree::STRUCTURE,
@@ -30,7 +32,6 @@ pub static ALL: &[&Structure] = &[
 pub static PLANNED: &[&str] = &[
     "efrb10",
     "hj12",
-    "bcco10",
     "citrus14",
     "dgt15",
     "abtree17",
