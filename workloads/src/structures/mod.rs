@@ -1,5 +1,6 @@
 //! The catalogue: one file a structure, one line each in [`ALL`].
 
+pub mod bcco10;
 pub mod crossbeam_skiplist;
 pub mod dgt15;
 pub mod efrb10;
@@ -23,6 +24,7 @@ pub static ALL: &[&Structure] = &[
     &nm14::STRUCTURE,
     &dgt15::STRUCTURE,
     &efrb10::STRUCTURE,
+    &bcco10::STRUCTURE,
     &harris01::STRUCTURE,
     &crossbeam_skiplist::STRUCTURE,
     &mutex_btree::STRUCTURE,
@@ -34,7 +36,6 @@ pub static ALL: &[&Structure] = &[
 /// told so instead of being asked whether it meant another.
 pub static PLANNED: &[&str] = &[
     "hj12",
-    "bcco10",
     "citrus14",
     "abtree17",
     "occ-abtree22",
