@@ -9,6 +9,7 @@ use crate::verdict::{self, ClaimDecision, Evidence, Grade, Verdict};
 mod banner;
 mod checks;
 mod dependence;
+mod drift;
 mod environment;
 mod failures;
 mod limits;
@@ -27,6 +28,7 @@ pub(super) static ALL: &[&Section] = &[
     &results::SECTION,
     &dependence::SECTION,
     &checks::SECTION,
+    &drift::SECTION,
     &memory::SECTION,
     &proofs::SECTION,
     &failures::SECTION,

@@ -3,27 +3,22 @@
 use super::{Context, Section};
 use crate::{
     report::{
-        block::{Block, Cell, Figure, Table, Tone},
+        block::{Block, Cell, Table, Tone},
+        figures,
         number::{self, NONE, counted},
-        plot::{Drawing, Panel, Row, draw},
+        plot,
     },
     spec::value::Parameter,
-    stats::{Answer, CellSummary, Comparison, Description, Interval, bootstrap, validity},
+    stats::{Answer, CellSummary, Comparison, Description, bootstrap, validity},
 };
 
 pub(super) const SECTION: Section = Section { id: "results", title: "Results", build };
 
-/// Panels of one figure: what fits a page.
-const MAX_PANELS: usize = 8;
-
-/// Figures of a report; a reader of more looks for a configuration, and finds it in the table.
-const MAX_FIGURES: usize = 6;
-
-/// Panels share an axis unless the smallest would shrink below this share of it.
-const MIN_SHARED: f64 = 0.25;
+/// Values that a strip tells in words too.
+const MAX_TOLD: usize = 20;
 
 fn build(context: &Context) -> Vec<Block> {
-    let mut blocks = figures(context);
+    let mut blocks = figures::throughput(context.evidence);
     blocks.push(Block::Table(cells(context)));
     let comparisons = &context.evidence.summary.comparisons;
     if comparisons.is_empty() {
@@ -33,75 +28,6 @@ fn build(context: &Context) -> Vec<Block> {
         blocks.push(Block::details(format!("All {}", counted(comparisons.len(), "comparison")), vec![table]));
     }
     blocks
-}
-
-fn figures(context: &Context) -> Vec<Block> {
-    let groups: Vec<&Vec<u32>> = context.evidence.summary.groups.iter().collect();
-    let panels: Vec<Panel> =
-        groups.iter().map(|group| panel(context, group)).filter(|panel| !panel.rows.is_empty()).collect();
-    let n_left_out = panels.len().saturating_sub(MAX_PANELS * MAX_FIGURES);
-    let chunks = panels.chunks(MAX_PANELS).take(MAX_FIGURES).enumerate();
-    let mut blocks: Vec<Block> = chunks.map(|(idx, panels)| figure(context, panels.to_vec(), idx)).collect();
-    if n_left_out > 0 {
-        blocks.push(Block::paragraph(format!(
-            "{} are left out of the figures for want of space; all are in the table and in data.csv.",
-            counted(n_left_out, "configuration")
-        )));
-    }
-    blocks
-}
-
-fn figure(context: &Context, mut panels: Vec<Panel>, figure_idx: usize) -> Block {
-    let largest = panels.iter().map(|panel| panel.max).fold(0.0, f64::max);
-    let smallest = panels.iter().map(|panel| panel.max).fold(f64::INFINITY, f64::min);
-    let shared = smallest >= MIN_SHARED * largest;
-    if shared {
-        panels.iter_mut().for_each(|panel| panel.max = largest);
-    }
-    let axes = match (panels.len(), shared) {
-        (1, _) => "The axis starts at zero.",
-        (_, true) => "All axes start at zero and are the same.",
-        (_, false) => "All axes start at zero; they differ between panels.",
-    };
-    let quick = if context.evidence.quick { " Quick run: do not publish." } else { "" };
-    let title = "Throughput by structure".to_owned();
-    let caption = format!(
-        "Each mark is one trial; the upright bar is the median, the line its 95 % interval where there are more than \
-         five trials. {axes} Higher is better.{quick}"
-    );
-    let Drawing { inline, standalone } = draw(&panels, &title);
-    Block::Figure(Figure { file: format!("throughput-{}.svg", figure_idx + 1), title, caption, inline, standalone })
-}
-
-fn panel(context: &Context, group: &[u32]) -> Panel {
-    let evidence = context.evidence;
-    let structures = &evidence.plan.values[Parameter::Structure as usize];
-    let competing =
-        group.iter().copied().filter(|&cell| !validity::stores_nothing(&evidence.plan.cell(cell).structure().name));
-    let rows: Vec<Row> = competing
-        .map(|cell| {
-            let summary = evidence.summary.cell(cell);
-            let described = summary.description.as_ref();
-            let value = evidence.plan.cell(cell).value(Parameter::Structure);
-            Row {
-                label: crate::report::text::visible(&value.to_string()),
-                series_idx: structures.iter().position(|known| known == value).unwrap_or(0),
-                values: summary.values.iter().map(|value| value / 1e6).collect(),
-                median: described.map(|described| (described.median / 1e6, number::mops(described.median))),
-                interval: described.and_then(|described| described.interval).map(mega),
-            }
-        })
-        .collect();
-    let max = rows.iter().flat_map(|row| row.values.iter().copied()).fold(0.0, f64::max);
-    let title = match group.first().map_or(String::new(), |&cell| evidence.configuration_label(cell)) {
-        title if title.is_empty() => "the only configuration".to_owned(),
-        title => title,
-    };
-    Panel { title: crate::report::text::visible(&title), rows, max }
-}
-
-fn mega(interval: Interval) -> Interval {
-    Interval { low: interval.low / 1e6, high: interval.high / 1e6 }
 }
 
 fn cells(context: &Context) -> Table {
@@ -119,30 +45,30 @@ fn cells(context: &Context) -> Table {
         ("every trial", Some("Mops/s")),
     ]);
     let mut table = Table::new("Throughput of every cell", &columns);
-    if let Some(column) = table.columns.last_mut() {
-        column.wide = true;
-    }
     for (group, lead) in evidence.summary.groups.iter().zip(&context.leads) {
-        for &cell in group {
-            let mut row: Vec<Cell> = varied
-                .iter()
-                .map(|&parameter| Cell::new(evidence.value_text(evidence.plan.cell(cell).value(parameter))))
-                .collect();
+        let most = group.iter().flat_map(|&cell| &evidence.summary.cell(cell).values).copied().fold(0.0, f64::max);
+        for (idx, &cell) in group.iter().enumerate() {
+            let value = |&parameter: &Parameter| {
+                let mut value = Cell::new(evidence.value_text(evidence.plan.cell(cell).value(parameter)));
+                value.again = idx > 0;
+                value
+            };
+            let mut row: Vec<Cell> = varied.iter().map(value).collect();
             // Where none is distinguishable from the fastest, none stands out.
             let leads = lead.next.is_some() && lead.leaders.contains(&cell);
-            row.extend(cell_numbers(context, evidence.summary.cell(cell), leads));
+            row.extend(cell_numbers(context, evidence.summary.cell(cell), leads, most));
             table.row(row);
         }
     }
     table.noted(
         "Throughput is the sum over the threads of operations over that thread's own measured time. The interval is the \
          exact percentile bootstrap of the median; at five trials or fewer there is none that reaches 95 %, so every \
-         trial is shown. Bold: the fastest of its configuration and what is not distinguishable from it. Outliers are \
-         counted and kept.",
+         trial is shown. Bold: the fastest of its configuration and what is not distinguishable from it. Strips: every \
+         trial and the median, from zero to the fastest trial of the configuration. Outliers are counted and kept.",
     )
 }
 
-fn cell_numbers(context: &Context, summary: &CellSummary, leads: bool) -> Vec<Cell> {
+fn cell_numbers(context: &Context, summary: &CellSummary, leads: bool, most: f64) -> Vec<Cell> {
     let structure = context.evidence.plan.cell(summary.cell).structure();
     let bound = if validity::stores_nothing(&structure.name) { "bound of the harness" } else { "" };
     let mut label = Cell::new(&structure.label).note(bound);
@@ -166,7 +92,20 @@ fn cell_numbers(context: &Context, summary: &CellSummary, leads: bool) -> Vec<Ce
         let cell = Cell::new(number::percent(cv));
         if cv > 0.05 { cell.tone(Tone::Warn) } else { cell }
     });
-    vec![label, median, Cell::new(interval), n, cv, raw(summary, described)]
+    let mut raw = raw(summary, described);
+    let series_idx = figures::series_idx(context.evidence, summary.cell);
+    if most > 0.0 {
+        raw.drawing = plot::strip(&summary.values, described.median, most, series_idx, &told(summary));
+    }
+    vec![label, median, Cell::new(interval), n, cv, raw]
+}
+
+/// The strip in words.
+fn told(summary: &CellSummary) -> String {
+    let shown: Vec<String> = summary.values.iter().take(MAX_TOLD).map(|&value| number::mops(value)).collect();
+    let rest = summary.values.len().saturating_sub(MAX_TOLD);
+    let rest = if rest > 0 { format!(" and {rest} more") } else { String::new() };
+    format!("Mops/s, trial by trial: {}{rest}", shown.join(", "))
 }
 
 /// Every value in trial order, with the number of outliers.

@@ -51,10 +51,12 @@ fn build(context: &Context) -> Vec<Block> {
     if n_records == 0 {
         return vec![Block::paragraph("There is no record.")];
     }
+    table.per_trial = true;
     let table = table.noted("Record: line of trials.jsonl, from 0. Position: place in the planned order.");
     vec![
         Block::paragraph(
-            "In the order of the journal. data.csv has every field of every record; trials.jsonl is the record itself.",
+            "In the order of the journal. data.csv has every field of every record; trials.jsonl is the record itself, a line \
+             each, with a digest of its own.",
         ),
         Block::details(counted(n_records, "record"), vec![Block::Table(table)]),
     ]
