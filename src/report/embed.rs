@@ -1,4 +1,5 @@
-//! The plan and the spec inside a published page, byte for byte, so that a page alone is enough to rerun it.
+//! The plan, the spec and the environment inside a published page, so that a page alone is enough to rerun the plan and
+//! to tell in what the machines differ. Plan and spec come back byte for byte.
 //!
 //! A script element of a data type is never executed. Its content must not hold `</script` or `<!--`, so each `<` is
 //! written as `\u003c`, which JSON reads as `<`: in canonical JSON, a `<` stands within strings only.
@@ -6,21 +7,26 @@
 use std::fmt::Write;
 
 use super::block::Block;
+use crate::record::Environment;
 
 const PLAN: &str = "<script type=\"application/json\" id=\"rare-plan\">";
 const SPEC: &str = "<script type=\"application/json\" id=\"rare-spec\">";
+const ENVIRONMENT: &str = "<script type=\"application/json\" id=\"rare-environment\">";
 const END: &str = "</script>";
 
-/// Returns the block that embeds a plan and, if known, its spec.
+/// Returns the block that embeds a plan, its spec if known, and the environment that it was run in.
 ///
 /// `plan` is canonical JSON; bytes that are not UTF-8 are a bug of the caller.
-pub(crate) fn embed(plan: &[u8], spec: Option<&str>) -> Block {
+pub(crate) fn embed(plan: &[u8], spec: Option<&str>, environment: &Environment) -> Block {
     let plan = std::str::from_utf8(plan).expect("canonical JSON is UTF-8");
     let mut html = format!("{PLAN}{}{END}\n", plan.replace('<', "\\u003c"));
     if let Some(spec) = spec {
         let literal = serde_json::to_string(spec).expect("a string is always JSON");
         writeln!(html, "{SPEC}{}{END}", literal.replace('<', "\\u003c")).expect("writing to a string cannot fail");
     }
+    let environment = serde_json::to_string(environment).expect("an environment is plain data");
+    writeln!(html, "{ENVIRONMENT}{}{END}", environment.replace('<', "\\u003c"))
+        .expect("writing to a string cannot fail");
     Block::Embedded { html }
 }
 
@@ -32,6 +38,11 @@ pub fn embedded_plan(html: &str) -> Option<Vec<u8>> {
 /// Returns the text of the spec in a report's page; `None` if there is none or it is not a JSON string.
 pub fn embedded_spec(html: &str) -> Option<String> {
     serde_json::from_str(element(html, SPEC)?).ok()
+}
+
+/// Returns the environment in a report's page; `None` if there is none that this version can read.
+pub fn embedded_environment(html: &str) -> Option<Environment> {
+    serde_json::from_str(element(html, ENVIRONMENT)?).ok()
 }
 
 fn element<'h>(html: &'h str, start: &str) -> Option<&'h str> {
@@ -62,13 +73,17 @@ fn restore(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::record::Snapshot;
 
     #[test]
-    fn plan_and_spec_come_back_exactly() {
+    fn plan_spec_and_environment_come_back_exactly() {
+        let before = Snapshot { taken: "</script><!--".to_owned(), entries: Vec::new() };
+        let environment = Environment { format: 1, plan: "\\u003c".to_owned(), before, after: None };
         for plan in [r#"{"a":"</script><!-- \\u003c \\\\u003c \" é"}"#, "{}", r#"{"b":"\\"}"#, r#"{"c":"<\\<"}"#] {
             let spec = "a: '</script>'\r\n# \u{2028}\\u003c\n";
-            let Block::Embedded { html } = embed(plan.as_bytes(), Some(spec)) else { panic!("embeds") };
-            assert_eq!(html.matches('<').count(), 4, "only the four tags: {html}");
+            let Block::Embedded { html } = embed(plan.as_bytes(), Some(spec), &environment) else { panic!("embeds") };
+            assert_eq!(html.matches('<').count(), 6, "only the six tags: {html}");
+            assert_eq!(embedded_environment(&html).unwrap(), environment);
             assert_eq!(embedded_plan(&html).unwrap(), plan.as_bytes());
             assert_eq!(embedded_spec(&html).unwrap(), spec);
         }

@@ -18,7 +18,7 @@ mod render;
 mod sections;
 mod text;
 
-pub use embed::{embedded_plan, embedded_spec};
+pub use embed::{embedded_environment, embedded_plan, embedded_spec};
 pub use render::{Rendered, ReportError, render};
 
 /// Returns the answer of the run in one or two sentences: who leads where, or that nobody does.

@@ -47,6 +47,6 @@ fn build(context: &Context) -> Vec<Block> {
     vec![
         Block::Code { language: "sh", text: commands },
         Block::Definitions { entries },
-        embed::embed(evidence.plan_bytes, evidence.spec_text),
+        embed::embed(evidence.plan_bytes, evidence.spec_text, evidence.environment),
     ]
 }
