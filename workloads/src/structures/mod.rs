@@ -1,11 +1,15 @@
 //! The catalogue: one file a structure, one line each in [`ALL`].
 
 pub mod crossbeam_skiplist;
+pub mod dashmap;
 pub mod harris01;
 pub mod mutex_btree;
 pub mod nm14;
 pub mod noop;
+pub mod papaya;
 pub mod rwlock_btree;
+pub mod scc_hash;
+pub mod scc_tree;
 mod unpublished;
 mod walk;
 
@@ -20,6 +24,10 @@ pub static ALL: &[&Structure] = &[
     &nm14::STRUCTURE,
     &harris01::STRUCTURE,
     &crossbeam_skiplist::STRUCTURE,
+    &dashmap::STRUCTURE,
+    &scc_hash::STRUCTURE,
+    &scc_tree::STRUCTURE,
+    &papaya::STRUCTURE,
     &mutex_btree::STRUCTURE,
     &rwlock_btree::STRUCTURE,
     &noop::STRUCTURE,
@@ -40,10 +48,6 @@ pub static PLANNED: &[&str] = &[
     "michael02",
     "lazy05",
     "michael-hash02",
-    "dashmap",
-    "scc-hash",
-    "scc-tree",
-    "papaya",
 ];
 
 /// One structure: what it states of itself, and its drivers.
