@@ -10,6 +10,7 @@ pub mod papaya;
 pub mod rwlock_btree;
 pub mod scc_hash;
 pub mod scc_tree;
+mod sdd;
 mod unpublished;
 mod walk;
 
