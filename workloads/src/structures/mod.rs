@@ -4,12 +4,17 @@ pub mod bcco10;
 pub mod crossbeam_skiplist;
 pub mod dgt15;
 pub mod efrb10;
+pub mod dashmap;
 pub mod harris01;
 pub mod mutex_btree;
 pub mod nm14;
 pub mod noop;
 mod patience;
+pub mod papaya;
 pub mod rwlock_btree;
+pub mod scc_hash;
+pub mod scc_tree;
+mod sdd;
 mod unpublished;
 mod walk;
 
@@ -27,6 +32,10 @@ pub static ALL: &[&Structure] = &[
     &bcco10::STRUCTURE,
     &harris01::STRUCTURE,
     &crossbeam_skiplist::STRUCTURE,
+    &dashmap::STRUCTURE,
+    &scc_hash::STRUCTURE,
+    &scc_tree::STRUCTURE,
+    &papaya::STRUCTURE,
     &mutex_btree::STRUCTURE,
     &rwlock_btree::STRUCTURE,
     &noop::STRUCTURE,
@@ -44,10 +53,6 @@ pub static PLANNED: &[&str] = &[
     "michael02",
     "lazy05",
     "michael-hash02",
-    "dashmap",
-    "scc-hash",
-    "scc-tree",
-    "papaya",
 ];
 
 /// One structure: what it states of itself, and its drivers.

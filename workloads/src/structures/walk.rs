@@ -1,4 +1,4 @@
-//! What every audit of an ordered structure has in common: counting keys, summing them, and judging their order.
+//! What all audits have in common: counting keys, summing them, and judging their order.
 
 use crate::protocol::Audit;
 
@@ -25,6 +25,11 @@ impl Walk {
             self.violation(format!("{invariant}: key {key} follows key {last}"));
         }
         self.last = Some(key);
+        self.unordered_key(key);
+    }
+
+    /// Counts the next key of a structure without order. A key met twice breaks the conservation law.
+    pub(crate) fn unordered_key(&mut self, key: u64) {
         self.audit.size += 1;
         self.audit.key_sum = self.audit.key_sum.wrapping_add(key);
     }
