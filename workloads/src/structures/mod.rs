@@ -6,6 +6,9 @@ pub mod dgt15;
 pub mod efrb10;
 pub mod dashmap;
 pub mod harris01;
+pub mod lazy05;
+pub mod michael02;
+pub mod michael_hash02;
 pub mod mutex_btree;
 pub mod nm14;
 pub mod noop;
@@ -31,6 +34,9 @@ pub static ALL: &[&Structure] = &[
     &efrb10::STRUCTURE,
     &bcco10::STRUCTURE,
     &harris01::STRUCTURE,
+    &michael02::STRUCTURE,
+    &lazy05::STRUCTURE,
+    &michael_hash02::STRUCTURE,
     &crossbeam_skiplist::STRUCTURE,
     &dashmap::STRUCTURE,
     &scc_hash::STRUCTURE,
@@ -53,6 +59,10 @@ pub static PLANNED: &[&str] = &[
     "michael02",
     "lazy05",
     "michael-hash02",
+    "dashmap",
+    "scc-hash",
+    "scc-tree",
+    "papaya",
 ];
 
 /// One structure: what it states of itself, and its drivers.
