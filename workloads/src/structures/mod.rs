@@ -3,6 +3,7 @@
 pub mod crossbeam_skiplist;
 pub mod efrb10;
 pub mod harris01;
+pub mod hj12;
 pub mod mutex_btree;
 pub mod nm14;
 pub mod noop;
@@ -20,6 +21,7 @@ use crate::{
 pub static ALL: &[&Structure] = &[
     &nm14::STRUCTURE,
     &efrb10::STRUCTURE,
+    &hj12::STRUCTURE,
     &harris01::STRUCTURE,
     &crossbeam_skiplist::STRUCTURE,
     &mutex_btree::STRUCTURE,
@@ -30,7 +32,6 @@ pub static ALL: &[&Structure] = &[
 /// Names that are reserved for structures of the talk and its peers that are not built yet: a spec that uses one is
 /// told so instead of being asked whether it meant another.
 pub static PLANNED: &[&str] = &[
-    "hj12",
     "bcco10",
     "citrus14",
     "dgt15",
