@@ -9,6 +9,7 @@ pub mod harris01;
 pub mod lazy05;
 pub mod michael02;
 pub mod michael_hash02;
+pub mod hj12;
 pub mod mutex_btree;
 pub mod nm14;
 pub mod noop;
@@ -33,6 +34,7 @@ pub static ALL: &[&Structure] = &[
     &dgt15::STRUCTURE,
     &efrb10::STRUCTURE,
     &bcco10::STRUCTURE,
+    &hj12::STRUCTURE,
     &harris01::STRUCTURE,
     &michael02::STRUCTURE,
     &lazy05::STRUCTURE,
@@ -51,6 +53,7 @@ pub static ALL: &[&Structure] = &[
 /// told so instead of being asked whether it meant another.
 pub static PLANNED: &[&str] = &[
     "hj12",
+    "bcco10",
     "citrus14",
     "abtree17",
     "occ-abtree22",
