@@ -6,6 +6,7 @@ pub mod harris01;
 pub mod mutex_btree;
 pub mod nm14;
 pub mod noop;
+mod patience;
 pub mod rwlock_btree;
 mod unpublished;
 mod walk;
