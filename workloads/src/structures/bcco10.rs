@@ -10,10 +10,10 @@
 //! rotated down. All waiting spins and then yields.
 //! Deviations: see [`STRUCTURE`]; each is argued where it is made.
 //! Reclamation: the paper relies on garbage collection. Here the thread that unlinked a node retires it. Every node
-//! that an operation visits was linked at some moment since its guard was obtained. By induction: what a link of a
-//! linked node leads to is linked, and likewise its parent link, but for moments in which the locks of both ends are
-//! held (I2, I5). An unlinked node was unlinked after the guard was obtained, and its links and parent link have not
-//! changed since (I4), so they lead to nodes that were linked then.
+//! that an operation visits was linked at some moment since its guard was obtained. By induction: what the links and the
+//! parent link of a linked node lead to is linked, since a node is declared unlinked only after all links to it have
+//! changed, under locks without which there are no new ones (I2, I5). An unlinked node was unlinked after the guard was
+//! obtained, and its links and parent link have not changed since (I4), so they lead to nodes that were linked then.
 //! Invariants, with *linked* for published and not yet unlinked:
 //! I1 The keys of the left subtree are less than the node's key, those of the right one are greater.
 //! I2 Word, links and value of a node change only under its lock; the parent link under those of the parent it leads to
@@ -275,8 +275,17 @@ impl<R: Reclaimer> SetHandle for Handle<'_, R> {
 
 #[cfg(test)]
 mod tests {
+    use std::{
+        mem,
+        sync::atomic::{AtomicBool, Ordering::SeqCst},
+        thread,
+    };
+
     use super::*;
-    use crate::reclaim::interleave::{Operation, explore};
+    use crate::{
+        reclaim::interleave::{Operation, explore},
+        rng::SplitMix64,
+    };
 
     #[test]
     fn every_interleaving_of_few_operations_is_explained() {
@@ -285,5 +294,107 @@ mod tests {
             Operation::Remove(key) => set.remove(key, guard),
             Operation::Contains(key) => set.contains(key, guard),
         });
+    }
+
+    fn set_of(keys: &[u64]) -> Bcco10<NoReclamation> {
+        let set = Bcco10::<NoReclamation>::new(&Parameters::new());
+        let mut handle = set.handle();
+        assert!(keys.iter().all(|&key| handle.insert(key, key)));
+        drop(handle);
+        set
+    }
+
+    fn node_of<'g>(set: &'g Bcco10<NoReclamation>, key: u64, guard: &'g impl Guard) -> Ref<'g> {
+        let Place::Node(node) = set.search(key, guard) else { panic!("key {key} has no node") };
+        node
+    }
+
+    #[test]
+    fn every_update_leaves_a_balanced_tree() {
+        for n_keys in [4, 12, 60] {
+            let mut set = set_of(&[]);
+            let mut random = SplitMix64::new(n_keys);
+            for _ in 0..10_000 {
+                let (key, is_insert) = (random.next_u64() % n_keys, random.next_u64().is_multiple_of(2));
+                let mut handle = set.handle();
+                _ = if is_insert { handle.insert(key, key) } else { handle.remove(key) };
+                drop(handle);
+                assert_eq!(set.audit().violations, Vec::<String>::new(), "after {key}, {is_insert}, of {n_keys} keys");
+            }
+        }
+    }
+
+    #[test]
+    fn a_routing_node_is_absent_can_be_revived_and_goes_with_its_child() {
+        let mut set = set_of(&[5, 3, 8]);
+        let mut handle = set.handle();
+        assert!(handle.remove(5) && !handle.contains(5) && !handle.remove(5));
+        assert_eq!(set.unreclaimed(), Some(0), "it routes to 3 and 8");
+        assert!(handle.insert(5, 5) && handle.contains(5) && !handle.insert(5, 5));
+        assert!(handle.remove(5) && handle.remove(8));
+        assert_eq!(set.unreclaimed(), Some(2), "the node of 8, and then the one that routed to it");
+        assert!(handle.contains(3) && !handle.contains(5) && !handle.contains(8));
+        drop(handle);
+        assert_eq!(set.audit(), Audit { size: 1, key_sum: 3, violations: Vec::new() });
+    }
+
+    #[test]
+    fn a_place_is_not_used_after_its_range_has_shrunk() {
+        let set = set_of(&[5, 6]);
+        let (mut stalled, mut other) = (set.handle(), set.handle());
+        let guard = stalled.local.pin();
+        let Place::Under(node, version) = set.search(4, &guard) else { panic!("4 is absent") };
+        assert!(node.key == 5 && node.word().version() == version);
+        // Moves the node of 5 down, under that of 6.
+        assert!(other.insert(7, 7));
+        assert!(node.word().version() != version);
+        let Place::Under(_, version) = set.search(4, &guard) else { panic!("4 is absent") };
+        assert!(other.remove(5));
+        assert!(node.word().version() != version && node.word().is_unlinked());
+    }
+
+    #[test]
+    fn a_traversal_waits_for_the_end_of_a_rotation() {
+        let set = set_of(&[5, 3, 8]);
+        let mut handle = set.handle();
+        let guard = handle.local.pin();
+        let top = node_of(&set, 5, &guard).lock();
+        top.begin_to_shrink();
+        let (has_begun, may_end) = (AtomicBool::new(false), AtomicBool::new(false));
+        thread::scope(|scope| {
+            let traversal = scope.spawn(|| {
+                let mut handle = set.handle();
+                has_begun.store(true, SeqCst);
+                handle.contains(8) && may_end.load(SeqCst)
+            });
+            while !has_begun.load(SeqCst) {
+                thread::yield_now();
+            }
+            // Time enough for a traversal that does not wait.
+            (0..100).for_each(|_| thread::yield_now());
+            may_end.store(true, SeqCst);
+            top.end_to_shrink(2);
+            assert!(traversal.join().expect("the thread did not panic"), "it waited, and found the key");
+        });
+    }
+
+    #[test]
+    fn the_audit_sees_each_broken_invariant() {
+        type Break = fn(&Bcco10<NoReclamation>, &Alone);
+        let breaks: [(&str, Break); 5] = [
+            ("I2", |set, guard| mem::forget(node_of(set, 3, guard).lock())),
+            ("I4", |set, guard| node_of(set, 3, guard).lock().set_unlinked()),
+            ("I5", |set, guard| node_of(set, 3, guard).set_parent(std::ptr::null_mut())),
+            ("I6", |set, guard| node_of(set, 3, guard).lock().set_present(false)),
+            ("I6", |set, guard| node_of(set, 3, guard).lock().set_height(2)),
+        ];
+        for (invariant, break_it) in breaks {
+            let mut set = set_of(&[5, 3, 8]);
+            assert_eq!(set.audit(), Audit { size: 3, key_sum: 16, violations: Vec::new() });
+            // SAFETY: no handle is left, and nothing is retired.
+            break_it(&set, &unsafe { Alone::new() });
+            let audit = set.audit();
+            assert!(audit.violations.iter().any(|words| words.starts_with(invariant)), "{invariant}: {audit:?}");
+        }
     }
 }

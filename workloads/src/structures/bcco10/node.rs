@@ -4,7 +4,6 @@
 //! from a node that was obtained so under the same guard; that is the fact (L) on which the comments below rest.
 
 use std::{
-    hint,
     marker::PhantomData,
     ops::Deref,
     ptr::{self, NonNull},
@@ -12,10 +11,9 @@ use std::{
         AtomicPtr, AtomicU64,
         Ordering::{Acquire, Relaxed, Release},
     },
-    thread,
 };
 
-use crate::reclaim::Guard;
+use crate::{reclaim::Guard, structures::patience::Patience};
 
 /// A thread holds the node.
 const LOCKED: u64 = 1;
@@ -26,17 +24,13 @@ const SHRINKING: u64 = 4;
 /// The node has left the tree.
 const UNLINKED: u64 = 8;
 const HEIGHT_SHIFT: u32 = 4;
-/// Room for any height that a tree could reach even if nothing ever balanced it within a trial's memory is not needed:
-/// a balanced one stays below 100, and what threads have yet to repair adds one each. Larger ones saturate.
+/// A balanced tree stays below 100, and each thread that has yet to repair something adds one. Larger heights would
+/// saturate, which costs balance and nothing else.
 const MAX_HEIGHT: u64 = 0xffff;
 /// One more shrinking. 44 bits: it cannot wrap while a thread takes one step.
 const ONE_SHRINKING: u64 = 1 << 20;
 /// What a traversal compares: whether and how often the node has shrunk, and whether it is still linked.
 const VERSION: u64 = !(LOCKED | PRESENT | MAX_HEIGHT << HEIGHT_SHIFT);
-
-/// Pauses before a waiting thread offers its core: some microseconds, much longer than a lock is held by a thread that
-/// runs. The holder may be one that lost its core.
-const MAX_PAUSES: u32 = 64;
 
 /// A key, and what is under it: smaller keys on side 0. 48 bytes; what a traversal reads comes first.
 #[repr(C)]
@@ -107,9 +101,9 @@ impl Node {
 
     /// Waits until the range under the node is not becoming smaller.
     pub(super) fn wait_while_shrinking(&self) {
-        let mut n_pauses = 0;
+        let mut patience = Patience::new();
         while self.word().0 & SHRINKING != 0 {
-            pause(&mut n_pauses);
+            patience.wait();
         }
     }
 
@@ -161,17 +155,6 @@ impl Version {
     pub(super) const FIRST: Self = Self(0);
 }
 
-/// One step of waiting: spins, longer each time, then offers the core. `n_pauses` is of the last step, at first 0.
-#[cold]
-fn pause(n_pauses: &mut u32) {
-    if *n_pauses == MAX_PAUSES {
-        thread::yield_now();
-        return;
-    }
-    *n_pauses = (*n_pauses * 2).max(1);
-    (0..*n_pauses).for_each(|_| hint::spin_loop());
-}
-
 impl Clone for Ref<'_> {
     fn clone(&self) -> Self {
         *self
@@ -208,7 +191,7 @@ impl<'g> Ref<'g> {
     /// # Safety
     /// `pointer` was read from a link or parent link of the holder or of a `Ref<'g>`. (Links then lead to nodes whose
     /// fields were written before they were published, and which were in the tree at some moment since the guard of 'g
-    /// was obtained: see [`super::tree`].)
+    /// was obtained: see *Reclamation* in [`super`].)
     #[inline]
     unsafe fn of(pointer: *mut Node) -> Link<'g> {
         Some(Self { pointer: NonNull::new(pointer)?, guard: PhantomData })
@@ -257,7 +240,7 @@ impl<'g> Ref<'g> {
     /// Waits for the lock of the node.
     #[inline]
     pub(super) fn lock(self) -> Locked<'g> {
-        let mut n_pauses = 0;
+        let mut patience = Patience::new();
         loop {
             let word = self.word.load(Relaxed);
             let is_free = word & LOCKED == 0;
@@ -265,7 +248,7 @@ impl<'g> Ref<'g> {
             if is_free && self.word.compare_exchange_weak(word, word | LOCKED, Acquire, Relaxed).is_ok() {
                 return Locked { node: self };
             }
-            pause(&mut n_pauses);
+            patience.wait();
         }
     }
 }
