@@ -10,6 +10,9 @@ pub mod lazy05;
 pub mod michael02;
 pub mod michael_hash02;
 pub mod hj12;
+pub mod fraser03;
+pub mod harris01;
+pub mod hlls07;
 pub mod mutex_btree;
 pub mod nm14;
 pub mod noop;
@@ -19,6 +22,7 @@ pub mod rwlock_btree;
 pub mod scc_hash;
 pub mod scc_tree;
 mod sdd;
+mod tower;
 mod unpublished;
 mod walk;
 
@@ -35,6 +39,8 @@ pub static ALL: &[&Structure] = &[
     &efrb10::STRUCTURE,
     &bcco10::STRUCTURE,
     &hj12::STRUCTURE,
+    &fraser03::STRUCTURE,
+    &hlls07::STRUCTURE,
     &harris01::STRUCTURE,
     &michael02::STRUCTURE,
     &lazy05::STRUCTURE,
@@ -57,8 +63,6 @@ pub static PLANNED: &[&str] = &[
     "citrus14",
     "abtree17",
     "occ-abtree22",
-    "fraser03",
-    "hlls07",
     "michael02",
     "lazy05",
     "michael-hash02",
