@@ -79,6 +79,12 @@ fn drop_gives_everything_back() {
                 continue;
             }
             let retired = unreclaimed.expect("a scheme that leaks counts what it leaks") as i64;
+            if subject.info.name == "occ-abtree22" {
+                // Nodes of many keys, changed in place: none is retired while all keys fit into one.
+                assert_eq!((blocks, bytes), (retired, 192 * retired), "blocks and bytes leaked by {name}");
+                assert!(n_keys < 1000 || retired > 1000, "{name} retired only {retired} objects");
+                continue;
+            }
             assert!(retired > 1000, "{name} retired only {retired} objects, so this proves little");
             if subject.info.name == "crossbeam-skiplist" {
                 // The crate's queue of what it would free leaks as well.
