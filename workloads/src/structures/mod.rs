@@ -5,6 +5,7 @@ pub mod harris01;
 pub mod mutex_btree;
 pub mod nm14;
 pub mod noop;
+pub mod occ_abtree22;
 pub mod rwlock_btree;
 mod unpublished;
 mod walk;
@@ -18,6 +19,7 @@ use crate::{
 /// Every structure that can be run, in the order in which listings show them.
 pub static ALL: &[&Structure] = &[
     &nm14::STRUCTURE,
+    &occ_abtree22::STRUCTURE,
     &harris01::STRUCTURE,
     &crossbeam_skiplist::STRUCTURE,
     &mutex_btree::STRUCTURE,
@@ -34,7 +36,6 @@ pub static PLANNED: &[&str] = &[
     "citrus14",
     "dgt15",
     "abtree17",
-    "occ-abtree22",
     "fraser03",
     "hlls07",
     "michael02",
