@@ -18,6 +18,7 @@ pub mod nm14;
 pub mod noop;
 mod patience;
 pub mod papaya;
+pub mod occ_abtree22;
 pub mod rwlock_btree;
 pub mod scc_hash;
 pub mod scc_tree;
@@ -41,6 +42,7 @@ pub static ALL: &[&Structure] = &[
     &hj12::STRUCTURE,
     &fraser03::STRUCTURE,
     &hlls07::STRUCTURE,
+    &occ_abtree22::STRUCTURE,
     &harris01::STRUCTURE,
     &michael02::STRUCTURE,
     &lazy05::STRUCTURE,
@@ -63,6 +65,8 @@ pub static PLANNED: &[&str] = &[
     "citrus14",
     "abtree17",
     "occ-abtree22",
+    "fraser03",
+    "hlls07",
     "michael02",
     "lazy05",
     "michael-hash02",
