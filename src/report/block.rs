@@ -171,9 +171,9 @@ impl Block {
 
 impl Table {
     /// Makes a table of word columns and number columns; `unit` tells them apart: `None` is words.
-    pub(crate) fn new(caption: impl Into<String>, columns: &[(&str, Option<&'static str>)]) -> Self {
-        let column = |&(title, unit): &(&str, Option<&'static str>)| Column {
-            title: title.to_owned(),
+    pub(crate) fn new<T: AsRef<str>>(caption: impl Into<String>, columns: &[(T, Option<&'static str>)]) -> Self {
+        let column = |(title, unit): &(T, Option<&'static str>)| Column {
+            title: title.as_ref().to_owned(),
             unit: unit.unwrap_or_default(),
             numeric: unit.is_some(),
         };

@@ -69,7 +69,7 @@ fn figure(evidence: &Evidence, sheet: &Sheet, panels: &[(u32, Vec<Row>)], figure
     let title = format!("Throughput by structure{of}");
     let caption = format!(
         "Each mark is one trial; the upright bar and the number are the median, the line is its 95 % interval where there \
-         are more than five trials.{layout} {axes} Higher is better.{}",
+         are more than five trials.{layout} {axes} Further right is faster.{}",
         quick(evidence)
     );
     drawn(format!("throughput-{}.svg", figure_idx + 1), title, caption, &grid)
@@ -219,7 +219,7 @@ pub(crate) fn drift(evidence: &Evidence, tracks: &[Track]) -> Block {
         "Each mark is one trial, in the order in which they ran; its height is its throughput over the median of its own \
          cell. The bars are the medians of the blocks, each of which holds one trial of every cell. Look for bars that climb or \
          fall together in all structures: then the machine changed during the run. Blocks spread that over all cells, so \
-         that it widens the intervals and favours none.{axis}{}",
+         that it widens the intervals rather than favours one.{axis}{}",
         quick(evidence)
     );
     drawn("drift.svg".to_owned(), "Trials relative to their cell, in order".to_owned(), caption, &grid)

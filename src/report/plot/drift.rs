@@ -80,7 +80,7 @@ impl Sketch for Drift {
 impl Drift {
     fn head(&self) -> i32 {
         let titles = wrap(&self.title, TITLE_CHARS, 3);
-        14 + TITLE_LINE * n(&titles) + LEGEND_LINE * n(&self.legend_lines())
+        20 + TITLE_LINE * n(&titles) + LEGEND_LINE * n(&self.legend_lines())
     }
 
     /// Places of the names of the legend: left end, series, text.
@@ -89,7 +89,7 @@ impl Drift {
         let mut x = MARGIN;
         for (series_idx, label) in &self.legend {
             let label = wrap(label, LABEL_CHARS, 1).remove(0);
-            let width = 28 + i32::try_from(label.chars().count()).expect("wrapped") * 27 / 4;
+            let width = 34 + i32::try_from(label.chars().count()).expect("wrapped") * 27 / 4;
             if x > MARGIN && x + width > WIDTH - MARGIN {
                 lines.push(Vec::new());
                 x = MARGIN;

@@ -7,7 +7,6 @@ use crate::{
         block::{Block, Cell, Table, Tone},
         number::{self, NONE, counted},
     },
-    spec::value::Parameter,
     verdict::evidence::title,
 };
 
@@ -37,34 +36,28 @@ fn build(context: &Context) -> Vec<Block> {
 
 fn flips(dependence: &Dependence) -> String {
     let name = title(dependence.parameter);
+    let settings = match dependence.n_settings {
+        1 => "the one setting that can tell".to_owned(),
+        n => format!("{n} settings that can tell"),
+    };
     match (dependence.n_settings, dependence.n_flips) {
         (0, _) => format!("Changing only the {name}: no setting has a clear leader for two of its values."),
-        (n, 0) => format!(
-            "Changing only the {name}: the same structure leads in all {} that can tell.",
-            counted(n, "setting")
-        ),
-        (n, flips) => format!(
-            "Changing only the {name} changes the leader in {flips} of {} that can tell.",
-            counted(n, "setting")
-        ),
+        (1, 0) => format!("Changing only the {name}: the same structure leads in {settings}."),
+        (_, 0) => format!("Changing only the {name}: the same structure leads in all {settings}."),
+        (1, _) => format!("Changing only the {name} changes the leader in {settings}."),
+        (_, flips) => format!("Changing only the {name} changes the leader in {flips} of {settings}."),
     }
 }
 
 /// Rows are configurations, columns structures.
 fn matrix(context: &Context) -> Table {
-    let varied: Vec<Parameter> =
-        context.evidence.plan.varied().into_iter().filter(|&parameter| parameter != Parameter::Structure).collect();
-    let titles: Vec<String> = varied.iter().map(|&parameter| title(parameter)).collect();
     let labels = labels(context);
-    let mut columns: Vec<(&str, Option<&'static str>)> = titles.iter().map(|title| (title.as_str(), None)).collect();
-    columns.extend(labels.iter().map(|label| (label.as_str(), Some("Mops/s"))));
+    let mut columns = context.configuration_columns();
+    columns.extend(labels.iter().map(|label| (label.clone(), Some("Mops/s"))));
     let mut table = Table::new("Medians of each configuration", &columns);
     for lead in &context.leads {
         let Some(&cell) = lead.cells.first() else { continue };
-        let value = |&parameter: &Parameter| {
-            Cell::new(context.evidence.value_text(context.evidence.plan.cell(cell).value(parameter)))
-        };
-        let mut row: Vec<Cell> = varied.iter().map(value).collect();
+        let mut row = context.configuration(cell, false);
         let of_label = |label: &String| {
             let cell = lead.cells.iter().find(|&&cell| context.evidence.plan.cell(cell).structure().label == *label);
             cell.map_or_else(|| Cell::new(NONE).note("not in the plan"), |&cell| place(context, lead, cell))
@@ -87,8 +80,8 @@ fn place(context: &Context, lead: &Lead, cell: u32) -> Cell {
     let ratio = |best: f64| number::ratio(own / best);
     match best {
         None => shown.note("nothing to compare"),
-        Some(_) if lead.alone() == Some(cell) => shown.strong().note("◆ fastest"),
-        Some(best) if lead.leaders.contains(&cell) => shown.note(format!("◇ open, {}", ratio(best))),
+        Some(_) if lead.alone() == Some(cell) => shown.tone(Tone::Good).note("◆\u{a0}fastest"),
+        Some(best) if lead.leaders.contains(&cell) => shown.note(format!("◇\u{a0}open,\u{a0}{}", ratio(best))),
         Some(best) => shown.note(ratio(best)),
     }
 }

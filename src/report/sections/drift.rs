@@ -18,6 +18,9 @@ const MIN_TRIALS: usize = 40;
 /// Fewest trials of a cell whose median says what is usual for it.
 const MIN_N: usize = 5;
 
+/// A change between the quarters that is worth a warning: as much as the spread of a cell that is called noisy.
+const LARGE: f64 = 0.05;
+
 fn build(context: &Context) -> Vec<Block> {
     let tracks = figures::tracks(context.evidence, MIN_N);
     let n_points: usize = tracks.iter().map(|track| track.points.len()).sum();
@@ -35,15 +38,33 @@ fn build(context: &Context) -> Vec<Block> {
 
 /// First and last quarter in numbers.
 fn words(tracks: &[Track]) -> String {
-    let of = |track: &Track| {
-        let (first, last) = track.ends();
-        let name = if track.name.is_empty() { String::new() } else { format!("With {}: ", track.name) };
-        format!("{name}{} and {}", number::ratio(first), number::ratio(last))
-    };
-    let each: Vec<String> = tracks.iter().map(of).collect();
     format!(
         "Relative to the median of its cell, the median trial of the first and of the last quarter of the run: {}. Without \
          a drift both are about 1.00×.",
-        each.join("; ")
+        tracks.iter().map(quarters).collect::<Vec<String>>().join("; ")
     )
+}
+
+fn quarters(track: &Track) -> String {
+    let (first, last) = track.ends();
+    let name = if track.name.is_empty() { String::new() } else { format!("with {} ", track.name) };
+    format!("{name}{} and {}", number::ratio(first), number::ratio(last))
+}
+
+/// Says so where the last quarter of the run was much faster or slower than the first.
+pub(super) fn limit(context: &Context) -> Option<String> {
+    let tracks = figures::tracks(context.evidence, MIN_N);
+    let n_points: usize = tracks.iter().map(|track| track.points.len()).sum();
+    let drifted = |track: &&Track| {
+        let (first, last) = track.ends();
+        (last / first - 1.0).abs() > LARGE
+    };
+    let drifted: Vec<String> = tracks.iter().filter(drifted).map(quarters).collect();
+    (n_points >= MIN_TRIALS && !drifted.is_empty()).then(|| {
+        format!(
+            "The speed changed during the run (first and last quarter, relative to each cell's median): {}. Blocks spread \
+             this over all cells, and it widens their intervals.",
+            drifted.join("; ")
+        )
+    })
 }

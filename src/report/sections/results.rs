@@ -8,11 +8,21 @@ use crate::{
         number::{self, NONE, counted},
         plot,
     },
-    spec::value::Parameter,
     stats::{Answer, CellSummary, Comparison, Description, bootstrap, validity},
 };
 
 pub(super) const SECTION: Section = Section { id: "results", title: "Results", build };
+
+/// Columns of the table of cells, after those of the configuration.
+const COLUMNS: [(&str, Option<&str>); 7] = [
+    ("structure", None),
+    ("median", Some("Mops/s")),
+    ("95 % interval", Some("Mops/s")),
+    ("n", Some("")),
+    ("CV", Some("")),
+    ("outliers", Some("z / Tukey")),
+    ("every trial", Some("Mops/s")),
+];
 
 /// Values that a strip tells in words too.
 const MAX_TOLD: usize = 20;
@@ -32,28 +42,13 @@ fn build(context: &Context) -> Vec<Block> {
 
 fn cells(context: &Context) -> Table {
     let evidence = context.evidence;
-    let varied: Vec<Parameter> =
-        evidence.plan.varied().into_iter().filter(|&parameter| parameter != Parameter::Structure).collect();
-    let titles: Vec<String> = varied.iter().map(|&parameter| crate::verdict::evidence::title(parameter)).collect();
-    let mut columns: Vec<(&str, Option<&'static str>)> = titles.iter().map(|title| (title.as_str(), None)).collect();
-    columns.extend([
-        ("structure", None),
-        ("median", Some("Mops/s")),
-        ("95 % interval", Some("Mops/s")),
-        ("n", Some("")),
-        ("CV", Some("")),
-        ("every trial", Some("Mops/s")),
-    ]);
+    let mut columns = context.configuration_columns();
+    columns.extend(COLUMNS.map(|(title, unit)| (title.to_owned(), unit)));
     let mut table = Table::new("Throughput of every cell", &columns);
     for (group, lead) in evidence.summary.groups.iter().zip(&context.leads) {
         let most = group.iter().flat_map(|&cell| &evidence.summary.cell(cell).values).copied().fold(0.0, f64::max);
         for (idx, &cell) in group.iter().enumerate() {
-            let value = |&parameter: &Parameter| {
-                let mut value = Cell::new(evidence.value_text(evidence.plan.cell(cell).value(parameter)));
-                value.again = idx > 0;
-                value
-            };
-            let mut row: Vec<Cell> = varied.iter().map(value).collect();
+            let mut row = context.configuration(cell, idx > 0);
             // Where none is distinguishable from the fastest, none stands out.
             let leads = lead.next.is_some() && lead.leaders.contains(&cell);
             row.extend(cell_numbers(context, evidence.summary.cell(cell), leads, most));
@@ -64,7 +59,8 @@ fn cells(context: &Context) -> Table {
         "Throughput is the sum over the threads of operations over that thread's own measured time. The interval is the \
          exact percentile bootstrap of the median; at five trials or fewer there is none that reaches 95 %, so every \
          trial is shown. Bold: the fastest of its configuration and what is not distinguishable from it. Strips: every \
-         trial and the median, from zero to the fastest trial of the configuration. Outliers are counted and kept.",
+         trial and the median, from zero to the fastest trial of the configuration. Outliers are counted, \
+         by modified z-score and by Tukey's fences, and kept.",
     )
 }
 
@@ -82,22 +78,29 @@ fn cell_numbers(context: &Context, summary: &CellSummary, leads: bool, most: f64
     };
     let Some(described) = &summary.description else {
         let none = || Cell::new(NONE);
-        return vec![label, none().tone(Tone::Bad), none(), n, none(), Cell::new("no trial counts").tone(Tone::Bad)];
+        return vec![
+            label,
+            none().tone(Tone::Bad),
+            none(),
+            n,
+            none(),
+            none(),
+            Cell::new("no trial counts").tone(Tone::Bad),
+        ];
     };
-    let mut median = Cell::new(number::mops(described.median));
-    median.strong = label.strong;
+    let median = Cell::new(number::mops(described.median));
     let none = if described.n < bootstrap::MIN_N { "none: n ≤ 5" } else { "none: n > 1000" };
     let interval = described.interval.map_or(none.to_owned(), number::mops_interval);
     let cv = described.cv.map_or(Cell::new(NONE), |cv| {
         let cell = Cell::new(number::percent(cv));
         if cv > 0.05 { cell.tone(Tone::Warn) } else { cell }
     });
-    let mut raw = raw(summary, described);
+    let mut raw = raw(summary);
     let series_idx = figures::series_idx(context.evidence, summary.cell);
     if most > 0.0 {
         raw.drawing = plot::strip(&summary.values, described.median, most, series_idx, &told(summary));
     }
-    vec![label, median, Cell::new(interval), n, cv, raw]
+    vec![label, median, Cell::new(interval), n, cv, Cell::new(outliers(described)), raw]
 }
 
 /// The strip in words.
@@ -108,18 +111,22 @@ fn told(summary: &CellSummary) -> String {
     format!("Mops/s, trial by trial: {}{rest}", shown.join(", "))
 }
 
-/// Every value in trial order, with the number of outliers.
-fn raw(summary: &CellSummary, described: &Description) -> Cell {
+/// Every value in trial order.
+fn raw(summary: &CellSummary) -> Cell {
     const MAX_SHOWN: usize = 12;
     let shown: Vec<String> = summary.values.iter().take(MAX_SHOWN).map(|&value| number::mops(value)).collect();
     let rest = summary.values.len().saturating_sub(MAX_SHOWN);
     let rest = if rest > 0 { format!(" and {rest} more below") } else { String::new() };
-    let outliers: Vec<String> = [("modified z", described.outliers_modified_z), ("Tukey", described.outliers_tukey)]
-        .into_iter()
-        .filter_map(|(method, count)| count.filter(|&count| count > 0).map(|count| format!("{count} by {method}")))
-        .collect();
-    let note = if outliers.is_empty() { String::new() } else { format!("outliers: {}", outliers.join(", ")) };
-    Cell::new(format!("{}{rest}", shown.join(" "))).note(note)
+    Cell::new(format!("{}{rest}", shown.join(" ")))
+}
+
+/// How many values are outliers by modified z-score and by Tukey's fences.
+fn outliers(described: &Description) -> String {
+    let text = |count: Option<usize>| count.map_or(NONE.to_owned(), |count| count.to_string());
+    match (described.outliers_modified_z, described.outliers_tukey) {
+        (None | Some(0), None | Some(0)) => "none".to_owned(),
+        (modified_z, tukey) => format!("{} / {}", text(modified_z), text(tukey)),
+    }
 }
 
 fn comparisons(context: &Context, comparisons: &[Comparison]) -> Table {
