@@ -20,11 +20,11 @@ use rare::{
     plan::{Plan, TrialId},
     record::{FailureClass, Outcome, Trial},
     run::{Identity, Observer, ResolveError, RunError, Stop, Worker, choose::choose, resolve},
-    spec::value::{Allocator, Parameter, Pinning, Prefill, Threads, Value},
+    spec::value::{Allocator, Parameter, Pinning, Prefill, StructureUse, Threads, Value},
     units::{BasisPoints, Bytes, Nanos},
 };
 use rare_workloads::protocol::{Length, REPLY_FD, Request, frame::encode_refusal};
-use run_support::{Bench, Told, one_at_a_time, plan, stub, worker};
+use run_support::{Bench, Told, host, one_at_a_time, plan, stub, worker};
 use rustix::process::{Signal, getpgid, getpid, getppid, getpriority_process, kill_process};
 
 /// The worker's side: refuses, and tells in the refusal what surrounds it.
@@ -278,6 +278,22 @@ fn symbols_become_what_this_machine_has() {
         with(base(), Parameter::EnvironmentPadding, Value::Bytes(Bytes(1 << 40))),
         &format!("{unsupported} environment_padding `1024GiB`"),
     );
+}
+
+#[test]
+fn a_plan_of_another_version_is_refused_as_a_whole() {
+    let refused = |plan: Plan, expected: &[&str]| {
+        let errors = rare::run::check(&plan, &host(&plan)).err().unwrap_or_default();
+        assert_eq!(errors.iter().map(ToString::to_string).collect::<Vec<_>>(), expected);
+    };
+    refused(plan(&[("noop", 100), ("nm14", 100)], 1), &[]);
+    refused(
+        plan(&[("nm14", 100), ("bst99", 100), ("bst99", 200)], 1),
+        &["this version of rare has no structure `bst99`"],
+    );
+    let noop = StructureUse { name: "noop".into(), label: "n".into(), parameters: [("fanout".into(), 4)].into() };
+    let parameters = with(plan(&[("noop", 100)], 1), Parameter::Structure, Value::Structure(noop));
+    refused(parameters, &["this version of rare cannot run `noop` with `fanout: 4`"]);
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 
 /// Compiles experiment specs into hashed run plans, runs them, and renders R.A.R.E. reports.
 #[derive(Parser, Debug)]
@@ -30,11 +30,11 @@ pub enum Command {
     Run(MakeArguments),
     /// Write the report of a plan again from its records
     Report(ReportArguments),
-    /// Run a plan again, from a hash, a plan.json or a published report.html, and compare the environments
+    /// Measure a plan again, from its hash or a published file, and compare the environments
     Rerun(RerunArguments),
     /// List what can be run, and the plans of the store
     List(StoreArguments),
-    /// Show a plan of the store with its runs
+    /// Show a plan of the store with its runs, and whether `make` goes on with them here
     Show(HashArguments),
     /// Check the digests of everything in the store
     Verify(VerifyArguments),
@@ -60,20 +60,25 @@ pub enum Command {
 #[derive(Args, Debug, Clone)]
 pub struct StoreArguments {
     /// Folder of the reports
-    #[arg(long, value_name = "DIR", default_value = "reports")]
+    #[arg(long, value_name = "DIR", default_value = Self::DEFAULT, value_hint = ValueHint::DirPath)]
     pub reports: PathBuf,
+}
+
+impl StoreArguments {
+    /// The folder when none is named, below the current one.
+    pub const DEFAULT: &str = "reports";
 }
 
 /// A spec and where its reports are.
 #[derive(Args, Debug, Clone)]
 pub struct MakeArguments {
     /// The spec
-    #[arg(value_name = "SPEC")]
+    #[arg(value_name = "SPEC", value_hint = ValueHint::FilePath)]
     pub spec: PathBuf,
     /// Lay the `quick` block of the spec over it; the report says so on every page
     #[arg(long)]
     pub quick: bool,
-    /// Run trials again that failed
+    /// Run the trials again that failed
     #[arg(long)]
     pub retry_failed: bool,
     /// Start a new run even if one could be continued
@@ -91,7 +96,7 @@ pub struct MakeArguments {
 #[derive(Args, Debug, Clone)]
 pub struct TemplateArguments {
     /// Folder whose templates replace the built-in ones of the same name
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub templates: Option<PathBuf>,
 }
 
@@ -99,7 +104,7 @@ pub struct TemplateArguments {
 #[derive(Args, Debug)]
 pub struct CheckArguments {
     /// The specs
-    #[arg(value_name = "SPEC", required = true)]
+    #[arg(value_name = "SPEC", required = true, value_hint = ValueHint::FilePath)]
     pub specs: Vec<PathBuf>,
     /// Output format
     #[arg(long, value_enum, default_value_t = Format::Text)]
@@ -119,7 +124,7 @@ pub enum Format {
 #[derive(Args, Debug)]
 pub struct PlanArguments {
     /// The spec
-    #[arg(value_name = "SPEC")]
+    #[arg(value_name = "SPEC", value_hint = ValueHint::FilePath)]
     pub spec: PathBuf,
     /// Lay the `quick` block over the spec
     #[arg(long)]
@@ -138,7 +143,7 @@ pub struct PlanArguments {
 /// A plan of the store.
 #[derive(Args, Debug)]
 pub struct HashArguments {
-    /// Plan hash, or a unique prefix of at least 6 digits
+    /// Plan hash, or a unique prefix of at least 6 digits, or NAME/HASH
     #[arg(value_name = "HASH")]
     pub hash: String,
     #[command(flatten)]
@@ -160,9 +165,12 @@ pub struct ReportArguments {
 /// A plan to run again.
 #[derive(Args, Debug)]
 pub struct RerunArguments {
-    /// Plan hash (or prefix), path of a plan.json, or path of a published report.html
-    #[arg(value_name = "HASH|FILE")]
+    /// Plan hash, prefix or NAME/HASH, path of a plan.json, or path of a published report.html
+    #[arg(value_name = "HASH|FILE", value_hint = ValueHint::FilePath)]
     pub plan: String,
+    /// Go on with the newest run of the plan, if trials are missing in it, instead of starting another
+    #[arg(long)]
+    pub resume: bool,
     #[command(flatten)]
     #[allow(missing_docs, reason = "documented at its type")]
     pub store: StoreArguments,
@@ -174,7 +182,7 @@ pub struct RerunArguments {
 /// What to verify.
 #[derive(Args, Debug)]
 pub struct VerifyArguments {
-    /// Plan hash or prefix; none verifies the whole store
+    /// Plan hash, prefix or NAME/HASH; none verifies the whole store
     #[arg(value_name = "HASH")]
     pub hash: Option<String>,
     /// Keep the good records of damaged journals; the damaged file stays beside them

@@ -1,6 +1,8 @@
 //! `rare check`: every mistake of every spec, with and without its quick block.
 
-use serde_json::json;
+use std::path::Path;
+
+use serde_json::{Value, json};
 
 use super::{
     arguments::{CheckArguments, Format},
@@ -18,24 +20,45 @@ use crate::{
 pub(super) fn check(console: &Console, arguments: &CheckArguments) -> Result<Exit, Failure> {
     let mut exit = Exit::Valid;
     let mut documents = Vec::new();
+    let json = arguments.format == Format::Json;
     for path in &arguments.specs {
-        let source = experiment::read(path)?;
+        // A file that cannot be read must not hide the mistakes of the next one.
+        let source = match experiment::read(path) {
+            Ok(source) => source,
+            Err(failure) => {
+                exit = exit.max(failure.exit);
+                console.failure(&failure);
+                documents.extend(json.then(|| unreadable(path, &failure)));
+                continue;
+            }
+        };
         let checked = examine(&source);
         exit = exit.max(checked.exit);
-        match arguments.format {
-            Format::Json => documents.push(json!({
-                "file": source.name,
-                "plan": checked.plan,
-                "diagnostics": diag::to_json(&checked.diagnostics, &source),
-                "refused": checked.refused,
-            })),
-            Format::Text => print(console, &source, &checked),
+        if json {
+            documents.push(document(&source, &checked));
+        } else {
+            print(console, &source, &checked);
         }
     }
-    if arguments.format == Format::Json {
-        console.line(serde_json::to_string_pretty(&documents).expect("a JSON value is always writable"));
+    if json {
+        console.write(serde_json::to_string_pretty(&documents).expect("a JSON value is always writable") + "\n");
     }
     Ok(exit)
+}
+
+/// One spec for an editor.
+fn document(source: &Source, checked: &Checked) -> Value {
+    json!({
+        "file": source.name,
+        "plan": checked.plan,
+        "diagnostics": diag::to_json(&checked.diagnostics, source),
+        "refused": checked.refused,
+    })
+}
+
+/// A file that could not be read, in the same shape.
+fn unreadable(path: &Path, failure: &Failure) -> Value {
+    json!({ "file": path.display().to_string(), "plan": null, "diagnostics": [], "refused": failure.what })
 }
 
 /// What a check found in one spec.
@@ -79,17 +102,13 @@ fn plan_of(source: &Source, quick: bool) -> Checked {
 
 fn print(console: &Console, source: &Source, checked: &Checked) {
     if !checked.diagnostics.is_empty() {
-        console.alert(diag::render(&checked.diagnostics, source, console.color).trim_end());
+        console.diagnostics(&checked.diagnostics, source);
     }
     match (&checked.refused, &checked.plan) {
         (Some(why), _) => console.alert(format_args!("error: {}: {why}", source.name)),
         (None, Some(hash)) if checked.exit == Exit::Valid => {
             console.line(format_args!("{}: ok, plan {}", source.name, &hash[..12]))
         }
-        _ => {
-            let n =
-                checked.diagnostics.iter().filter(|diagnostic| diagnostic.severity() == diag::Severity::Error).count();
-            console.alert(format_args!("{}: {n} mistake{}", source.name, if n == 1 { "" } else { "s" }));
-        }
+        _ => console.alert(format_args!("{}: {}", source.name, experiment::count(&checked.diagnostics))),
     }
 }

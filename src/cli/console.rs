@@ -1,6 +1,7 @@
 //! Where a command prints: results to standard output, everything else to standard error.
 //!
-//! A reader that goes away (`rare plan … | head`) is no error; a full disk is.
+//! A reader that goes away (`rare plan … | head`) is no error; a full disk is. Names come from specs, plans and file
+//! systems that others wrote: text for people reaches the terminal without control characters.
 
 use std::{
     cell::RefCell,
@@ -9,6 +10,7 @@ use std::{
 };
 
 use super::exit::{Exit, Failure};
+use crate::diag;
 
 /// The two streams and how to write to them.
 pub struct Console {
@@ -35,7 +37,7 @@ impl Console {
         }
     }
 
-    /// Writes text to standard output as it is.
+    /// Writes to standard output what programs read, as it is.
     pub fn write(&self, text: impl Display) {
         let mut output = io::stdout().lock();
         let written = write!(output, "{text}").and_then(|()| output.flush());
@@ -46,30 +48,39 @@ impl Console {
         }
     }
 
-    /// Writes a line to standard output.
+    /// Writes to standard output what people read: one line or several.
     pub fn line(&self, text: impl Display) {
-        self.write(format_args!("{text}\n"));
+        self.write(format_args!("{}\n", printable(&text.to_string())));
     }
 
-    /// Writes a line to standard error unless quiet. A lost note is not worth a failure.
+    /// Writes to standard error unless quiet. A lost note is not worth a failure.
     pub fn note(&self, text: impl Display) {
         if !self.quiet {
             self.alert(text);
         }
     }
 
-    /// Writes a line to standard error, even when quiet.
+    /// Writes to standard error, even when quiet.
     pub fn alert(&self, text: impl Display) {
-        let _ = writeln!(io::stderr().lock(), "{text}");
+        self.styled(printable(&text.to_string()));
+    }
+
+    /// Writes diagnostics to standard error: they bring their own colours and are printable already.
+    pub fn diagnostics(&self, diagnostics: &[diag::Diagnostic], source: &diag::Source) {
+        self.styled(diag::render(diagnostics, source, self.color).trim_end());
     }
 
     /// Writes a failure to standard error.
     pub fn failure(&self, failure: &Failure) {
         let (bold, plain) = if self.color { ("\x1b[1;31m", "\x1b[0m") } else { ("", "") };
-        self.alert(format_args!("{bold}error{plain}: {}", failure.what));
+        self.styled(format_args!("{bold}error{plain}: {}", printable(&failure.what)));
         for line in &failure.help {
             self.alert(format_args!("  = help: {line}"));
         }
+    }
+
+    fn styled(&self, text: impl Display) {
+        let _ = writeln!(io::stderr().lock(), "{text}");
     }
 
     /// Tells whether standard output took everything.
@@ -81,5 +92,20 @@ impl Console {
             None => Ok(()),
             Some(error) => Err(Failure::new(Exit::Store, format!("cannot write to standard output: {error}"))),
         }
+    }
+}
+
+/// Returns text without anything that acts on a terminal, but for its line breaks.
+fn printable(text: &str) -> String {
+    text.trim_end().split('\n').map(diag::one_line).collect::<Vec<_>>().join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_acts_on_a_terminal() {
+        assert_eq!(printable("a\x1b[31m\n  b\r\u{202e}\n"), "a␛[31m\n  b␍\u{fffd}");
     }
 }

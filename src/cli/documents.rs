@@ -1,4 +1,4 @@
-//! What `rare` says of itself: explanations, schema, completions, man page.
+//! What `rare` says of itself: explanations, schema, completions.
 
 use clap::CommandFactory;
 
@@ -15,14 +15,14 @@ use crate::{
 /// Explains a code or a key, or lists what can be explained.
 pub(super) fn explain(console: &Console, term: Option<&str>) -> Result<Exit, Failure> {
     let Some(term) = term else {
-        console.write(index());
+        console.line(index());
         return Ok(Exit::Valid);
     };
     let text = spec::explain(term).ok_or_else(|| {
         Failure::new(Exit::Wrong, format!("`{term}` is neither a code nor a key of the spec"))
             .help("`rare explain` lists them all")
     })?;
-    console.line(text.trim_end());
+    console.line(text);
     Ok(Exit::Valid)
 }
 
@@ -35,7 +35,7 @@ fn index() -> String {
 
 /// Prints the JSON Schema of the spec.
 pub(super) fn schema(console: &Console) -> Result<Exit, Failure> {
-    console.line(serde_json::to_string_pretty(&spec::schema()).expect("a JSON value is always writable"));
+    console.write(serde_json::to_string_pretty(&spec::schema()).expect("a JSON value is always writable") + "\n");
     Ok(Exit::Valid)
 }
 
@@ -44,15 +44,5 @@ pub(super) fn completions(console: &Console, shell: clap_complete::Shell) -> Res
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut Arguments::command(), "rare", &mut script);
     console.write(String::from_utf8_lossy(&script));
-    Ok(Exit::Valid)
-}
-
-/// Prints the man page.
-pub(super) fn man(console: &Console) -> Result<Exit, Failure> {
-    let mut page = Vec::new();
-    clap_mangen::Man::new(Arguments::command())
-        .render(&mut page)
-        .map_err(|error| Failure::from_error(Exit::Bug, &error))?;
-    console.write(String::from_utf8_lossy(&page));
     Ok(Exit::Valid)
 }

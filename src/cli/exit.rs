@@ -53,7 +53,7 @@ impl From<Exit> for std::process::ExitCode {
 pub struct Failure {
     /// Exit code.
     pub exit: Exit,
-    /// One line: what and where.
+    /// What and where, on the first line; a template's faults show its lines below.
     pub what: String,
     /// What to do about it, one line each.
     pub help: Vec<String>,
@@ -65,15 +65,9 @@ impl Failure {
         Self { exit, what: what.into(), help: Vec::new() }
     }
 
-    /// Makes a failure from an error and its causes, joined on one line.
+    /// Makes a failure from an error and its causes.
     pub fn from_error(exit: Exit, error: &dyn std::error::Error) -> Self {
-        let mut what = error.to_string();
-        let mut cause = error.source();
-        while let Some(inner) = cause {
-            what = format!("{what}: {inner}");
-            cause = inner.source();
-        }
-        Self::new(exit, what)
+        Self::new(exit, full(error))
     }
 
     /// Adds a line of advice.
@@ -82,4 +76,10 @@ impl Failure {
         self.help.push(line.into());
         self
     }
+}
+
+/// Returns an error and its causes on one line.
+pub fn full(error: &dyn std::error::Error) -> String {
+    let causes = std::iter::successors(error.source(), |cause| cause.source());
+    causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}"))
 }

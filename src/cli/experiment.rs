@@ -1,13 +1,13 @@
 //! From the path of a spec to its plan, with everything that can be wrong on the way.
 
-use std::{fs, path::Path};
+use std::{fs::File, io::Read, path::Path};
 
 use super::{
     console::Console,
     exit::{Exit, Failure},
 };
 use crate::{
-    diag::{self, Diagnostic, Source},
+    diag::{Diagnostic, Severity, Source},
     plan::{Plan, PlanHash},
     spec::{self, Spec},
 };
@@ -30,7 +30,7 @@ impl Experiment {
         let source = read(path)?;
         let compiled = spec::compile(&source, quick).map_err(|mistakes| refuse(console, &mistakes, &source))?;
         if !compiled.warnings.is_empty() {
-            console.alert(diag::render(&compiled.warnings, &source, console.color).trim_end());
+            console.diagnostics(&compiled.warnings, &source);
         }
         let plan = Plan::compile(&compiled.spec).map_err(|error| match error.diagnostics() {
             over if over.is_empty() => Failure::from_error(Exit::OverLimit, &error),
@@ -44,22 +44,36 @@ impl Experiment {
     }
 }
 
+/// No more of a file is read than this, in bytes: what is larger than a spec may be is refused by the compiler with its
+/// size, and a device such as `/dev/zero` has no end.
+const MAX_READ: u64 = 16 << 20;
+
 /// Reads a spec file.
 pub(super) fn read(path: &Path) -> Result<Source, Failure> {
     let cannot = |why: &dyn std::fmt::Display| {
         Failure::new(Exit::Wrong, format!("cannot read spec `{}`: {why}", path.display()))
     };
-    let bytes = fs::read(path).map_err(|error| cannot(&error))?;
-    let text = String::from_utf8(bytes)
-        .map_err(|error| cannot(&format_args!("byte {} is not UTF-8", error.utf8_error().valid_up_to())))?;
+    let mut bytes = Vec::new();
+    File::open(path)
+        .and_then(|file| file.take(MAX_READ + 1).read_to_end(&mut bytes))
+        .map_err(|error| cannot(&error).help("name a spec: a YAML file such as `specs/bst.yaml`"))?;
+    if bytes.len() as u64 > MAX_READ {
+        return Err(cannot(&"it is far too large to be one").help("name a spec: a YAML file of at most 1 MB"));
+    }
+    let text = String::from_utf8(bytes).map_err(|error| {
+        cannot(&format_args!("byte {} is not UTF-8", error.utf8_error().valid_up_to()))
+            .help("save the file as UTF-8 text")
+    })?;
     Ok(Source { name: path.display().to_string(), text })
 }
 
 fn refuse(console: &Console, mistakes: &[Diagnostic], source: &Source) -> Failure {
-    console.alert(diag::render(mistakes, source, console.color).trim_end());
-    let n = mistakes.len();
-    Failure::new(
-        Exit::Wrong,
-        format!("`{}` has {n} mistake{}; nothing ran", source.name, if n == 1 { "" } else { "s" }),
-    )
+    console.diagnostics(mistakes, source);
+    Failure::new(Exit::Wrong, format!("`{}` has {}; nothing ran", source.name, count(mistakes)))
+}
+
+/// Says how many mistakes there are.
+pub(super) fn count(diagnostics: &[Diagnostic]) -> String {
+    let n = diagnostics.iter().filter(|diagnostic| diagnostic.severity() == Severity::Error).count();
+    format!("{n} mistake{}", if n == 1 { "" } else { "s" })
 }

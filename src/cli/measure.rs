@@ -2,12 +2,12 @@
 
 use std::path::Path;
 
-use rare_workloads::protocol::frame;
+use rare_workloads::protocol::{Mix, frame};
 
 use super::{
     console::Console,
     exit::{Exit, Failure},
-    progress::Progress,
+    progress::{Progress, words},
     rerun,
 };
 use crate::{
@@ -15,11 +15,13 @@ use crate::{
     plan::{Plan, PlanHash},
     record::{Environment, Snapshot},
     run::{self, Choice, Host, Identity, Interrupt, Job, ResolveError, RunError, Stop, Summary, Worker},
+    spec,
     store::{
         PlanFolder, RunFolder, Store, StoreError,
         lock::{Holder, Lock},
     },
     units::Nanos,
+    verdict::checks,
 };
 
 /// What is measured.
@@ -34,6 +36,8 @@ pub(super) struct Subject<'a> {
     pub spec_text: Option<&'a str>,
     /// The run stops before a block that would exceed this.
     pub budget: Option<Nanos>,
+    /// Names that the spec gives to mixes.
+    pub mix_names: &'a [(Mix, String)],
 }
 
 /// How it is measured.
@@ -44,8 +48,10 @@ pub(super) struct Choices<'a> {
     pub fresh: bool,
     /// Tries failed trials again.
     pub retry_failed: bool,
-    /// The command as others see it who wait for the lock, and as the user repeats it to go on.
+    /// The command as others see it who find the lock taken.
     pub command: &'a str,
+    /// The command that goes on with what an interrupted run lacks.
+    pub go_on: &'a str,
 }
 
 /// A run after everything possible was done for it.
@@ -62,8 +68,10 @@ pub(super) struct Measured {
 /// Measures what is missing.
 ///
 /// # Errors
-/// [`Exit::Cannot`] before anything is written when this machine cannot honour the plan; [`Exit::Store`].
+/// [`Exit::Cannot`] before anything is written when this version or this machine cannot honour the plan;
+/// [`Exit::Store`].
 pub(super) fn measure(console: &Console, subject: &Subject<'_>, choices: &Choices<'_>) -> Result<Measured, Failure> {
+    known(subject.plan)?;
     let worker = Worker::locate(&mut |message| console.alert(message))
         .map_err(|error| Failure::from_error(Exit::Cannot, &error))?;
     let topology = Topology::read(Path::new("/")).map_err(|error| Failure::from_error(Exit::Cannot, &error))?;
@@ -71,27 +79,86 @@ pub(super) fn measure(console: &Console, subject: &Subject<'_>, choices: &Choice
     run::check(subject.plan, &host).map_err(|errors| cannot(&errors))?;
 
     let before = snapshot(&worker, choices.reports);
-    let identity = Identity { worker_sha256: worker.sha256.clone(), machine: machine_identity(&before) };
+    let identity = identity(&worker, &before);
     let holder = Holder::this_process(choices.command, &subject.hash.short(), &before.taken);
     let store = Store::open(choices.reports).map_err(store_failure)?;
+    let is_here = store.find(&format!("{}/{}", subject.name, subject.hash)).is_ok();
+    let renamed = if is_here || choices.fresh { None } else { renamed(&store, subject, &identity, &holder) };
+    // Of a new plan every trial is missing; while another run measures, nothing of it must appear.
+    let mut machine = None;
+    if !is_here && renamed.is_none() {
+        machine = Some(Lock::machine(&holder).map_err(store_failure)?);
+    }
     let folder = store.create(subject.name, subject.hash, &subject.plan.canonical()).map_err(store_failure)?;
     let lock = folder.lock(&holder).map_err(store_failure)?;
-    keep_spec(&folder, subject.spec_text).map_err(store_failure)?;
+    if let Some(Renamed { name, run, _lock }) = renamed {
+        folder.adopt(&run).map_err(store_failure)?;
+        console.note(format_args!("copied run {} of this plan from its other name `{name}`", run.id()));
+    }
 
     let choice = run::choose(&folder, &identity, choices.fresh).map_err(store_failure)?;
-    for (stale, why) in &choice.stale {
-        console.note(format_args!("run {} is not continued: {}", stale.id(), reason(stale, why, &before)));
+    if choice.continued.is_none() && !choices.fresh {
+        tell_stale(console, &choice, &before);
     }
-    let (run, summary) = match complete(subject.plan, &choice, choices.retry_failed).map_err(store_failure)? {
+    let done = complete(subject.plan, &choice, choices.retry_failed).map_err(store_failure)?;
+    if done.is_none() && machine.is_none() {
+        machine = Some(Lock::machine(&holder).map_err(store_failure)?);
+    }
+    keep_spec(&folder, subject.spec_text).map_err(store_failure)?;
+    let (run, summary) = match done {
         Some(done) => done,
         None => {
-            let _machine = Lock::machine(&holder).map_err(store_failure)?;
             let session =
                 Session { console, subject, choices, folder: &folder, worker: &worker, host: &host, identity };
             session.run(before)?
         }
     };
+    drop(machine);
     Ok(Measured { folder, run, summary, _lock: lock })
+}
+
+/// Refuses a plan with checks or instruments that this version does not have: its report would pass over them in
+/// silence.
+fn known(plan: &Plan) -> Result<(), Failure> {
+    let has_check = |name: &&String| checks::ALL.iter().any(|check| check.info().name == **name);
+    let has_instrument =
+        |name: &&String| spec::words::built_names(spec::words::INSTRUMENTS).any(|built| built == **name);
+    let check = plan.checks.iter().find(|name| !has_check(name)).map(|name| ("sanity check", name));
+    let instrument = plan.instruments.iter().find(|name| !has_instrument(name)).map(|name| ("instrument", name));
+    check.or(instrument).map_or(Ok(()), |(kind, name)| {
+        Err(Failure::new(Exit::Cannot, format!("this version of rare does not have the {kind} `{name}` of the plan"))
+            .help("nothing ran; use the version of rare that wrote the plan"))
+    })
+}
+
+/// A run of the same plan under another name, kept as it is while the lock lives.
+struct Renamed {
+    name: String,
+    run: RunFolder,
+    _lock: Lock,
+}
+
+/// Finds a run to go on with under another name of the same plan: a name changes no trial, so a new one costs none.
+/// What cannot be read or is in use there is left alone.
+fn renamed(store: &Store, subject: &Subject<'_>, identity: &Identity, holder: &Holder) -> Option<Renamed> {
+    let hash = subject.hash.to_string();
+    let same = |folder: &PlanFolder| hash.starts_with(folder.short()) && folder.hash().is_ok_and(|known| known == hash);
+    store.plans().ok()?.into_iter().filter(same).find_map(|folder| {
+        let lock = folder.lock(holder).ok()?;
+        let run = run::choose(&folder, identity, false).ok()?.continued?;
+        let has_trials = run.read().is_ok_and(|contents| !contents.trials.is_empty());
+        has_trials.then(|| Renamed { name: folder.name().to_owned(), run, _lock: lock })
+    })
+}
+
+/// Says why the newest run is not continued.
+fn tell_stale(console: &Console, choice: &Choice, before: &Snapshot) {
+    let Some((newest, why)) = choice.stale.last() else { return };
+    let older = match choice.stale.len() - 1 {
+        0 => String::new(),
+        n => format!(", nor are {n} older ones"),
+    };
+    console.note(format_args!("run {} is not continued{older}: {}", newest.id(), reason(newest, why, before)));
 }
 
 /// One stretch of measuring under the machine's lock.
@@ -139,7 +206,8 @@ impl Session<'_> {
         };
         let interrupt = Interrupt::on_signals()
             .map_err(|error| Failure::new(Exit::Cannot, format!("cannot watch for signals: {error}")))?;
-        let mut progress = Progress::new(self.console, self.subject.plan, &begun.contents.trials);
+        let Subject { plan, mix_names, .. } = self.subject;
+        let mut progress = Progress::new(self.console, plan, mix_names, &begun.contents.trials);
         let summary = run::execute(&job, &mut begun.journal, &begun.contents.trials, &interrupt, &mut progress);
         progress.end();
         let summary = summary.map_err(run_failure)?;
@@ -156,14 +224,15 @@ impl Session<'_> {
                 "interrupted: {} trials are recorded, {} are missing; `{}` goes on with them",
                 summary.n_skipped + summary.n_executed,
                 summary.n_missing,
-                self.choices.command
+                self.choices.go_on
             )),
             Stop::Budget => self.console.alert(format_args!(
                 "stopped at the budget: {} trials are missing; each finished block holds every cell once",
                 summary.n_missing
             )),
             Stop::Hopeless(class) => self.console.alert(format_args!(
-                "stopped: every trial fails ({class:?}); {} trials are missing",
+                "stopped: every trial fails ({}); {} trials are missing",
+                words(class),
                 summary.n_missing
             )),
         }
@@ -196,18 +265,20 @@ fn complete(plan: &Plan, choice: &Choice, retry_failed: bool) -> Result<Option<(
     Ok(Some((run.clone(), summary)))
 }
 
-fn snapshot(worker: &Worker, reports: &Path) -> Snapshot {
+pub(super) fn snapshot(worker: &Worker, reports: &Path) -> Snapshot {
     environment::snapshot(&Machine { root: Path::new("/"), worker: Some(&worker.path), reports: Some(reports) })
 }
 
-/// Returns what must be equal for trials to stand in one run, as a digest: 12 hexadecimal digits.
-fn machine_identity(snapshot: &Snapshot) -> String {
+/// Returns what must be equal for trials to stand in one run: the worker, and a digest of the machine's identity, 12
+/// hexadecimal digits.
+pub(super) fn identity(worker: &Worker, snapshot: &Snapshot) -> Identity {
     let text = serde_json::to_vec(&snapshot.identity()).expect("an identity is plain data");
-    frame::sha256_hex(&text)[..12].to_owned()
+    let machine = frame::sha256_hex(&text)[..12].to_owned();
+    Identity { worker_sha256: worker.sha256.clone(), machine }
 }
 
 /// Says in what the environment of a stale run differs where it is known, and otherwise what its header tells.
-fn reason(stale: &RunFolder, why: &str, now: &Snapshot) -> String {
+pub(super) fn reason(stale: &RunFolder, why: &str, now: &Snapshot) -> String {
     let Ok(Some(environment)) = stale.environment() else { return why.to_owned() };
     let differences = Environment::stale(&environment.before, now);
     match differences.as_slice() {
@@ -224,20 +295,27 @@ fn file_stamp(taken: &str) -> String {
     format!("{digits}Z")
 }
 
+/// So many reasons are enough to see what is wrong.
+const MAX_REASONS: usize = 10;
+
 fn cannot(errors: &[ResolveError]) -> Failure {
     let mut errors = errors.iter();
     let first = errors.next().map_or_else(String::new, ToString::to_string);
     let failure = Failure::new(Exit::Cannot, format!("this machine cannot honour the plan: {first}"));
-    errors
-        .fold(failure, |failure, error| failure.help(format!("also: {error}")))
-        .help("nothing ran; `rare doctor` tells what this machine can do")
+    let n_more = errors.len().saturating_sub(MAX_REASONS);
+    let failure = errors.take(MAX_REASONS).fold(failure, |failure, error| failure.help(format!("also: {error}")));
+    let failure = if n_more > 0 { failure.help(format!("and {n_more} reasons more")) } else { failure };
+    failure.help("nothing ran; `rare doctor` tells what this machine can do, `rare list` what this version has")
 }
 
 fn run_failure(error: RunError) -> Failure {
     match error {
         RunError::Store(error) => store_failure(error),
         RunError::Resolve(errors) => cannot(&errors),
-        other => Failure::from_error(Exit::Cannot, &other),
+        RunError::Adopt(_) => Failure::from_error(Exit::Cannot, &error),
+        // Trials may have run before.
+        RunError::Watch { .. } => Failure::from_error(Exit::TrialsFailed, &error)
+            .help("what was recorded before is intact; run the same command again when the cause is gone"),
     }
 }
 

@@ -4,6 +4,7 @@ use std::{
     panic::{self, AssertUnwindSafe},
     path::Path,
     process::ExitCode,
+    sync::{Mutex, PoisonError},
 };
 
 use clap::Parser;
@@ -11,17 +12,20 @@ use clap::Parser;
 mod arguments;
 mod catalogue;
 mod check;
+mod command;
 mod console;
 mod documents;
 mod exit;
 mod experiment;
 mod machine;
 mod make;
+mod man;
 mod measure;
 mod plan;
 mod progress;
 mod report;
 mod rerun;
+mod standing;
 mod store;
 
 use arguments::{Arguments, Command};
@@ -40,7 +44,10 @@ pub fn main() -> ExitCode {
             return if error.print().is_ok() { exit.into() } else { Exit::Store.into() };
         }
     };
-    panic::set_hook(Box::new(|_| ()));
+    panic::set_hook(Box::new(|panic| {
+        let place = panic.location().map(|at| format!(" at {}:{}", at.file(), at.line()));
+        *BUG_PLACE.lock().unwrap_or_else(PoisonError::into_inner) = place;
+    }));
     let console = Console::new(arguments.quiet);
     let outcome = panic::catch_unwind(AssertUnwindSafe(|| {
         let exit = dispatch(&console, arguments.command)?;
@@ -72,14 +79,18 @@ fn dispatch(console: &Console, command: Command) -> Result<Exit, Failure> {
         Command::Schema => documents::schema(console),
         Command::Doctor(arguments) => machine::doctor(console, &arguments),
         Command::Completions { shell } => documents::completions(console, shell),
-        Command::Man => documents::man(console),
+        Command::Man => man::man(console),
     }
 }
+
+/// Where the last panic was.
+static BUG_PLACE: Mutex<Option<String>> = Mutex::new(None);
 
 /// A panic is a broken invariant of ours: it is said on one line, without a backtrace.
 fn bug(payload: &(dyn std::any::Any + Send)) -> Failure {
     let message = payload.downcast_ref::<String>().map(String::as_str).or(payload.downcast_ref::<&str>().copied());
-    Failure::new(Exit::Bug, format!("bug in rare: {}", message.unwrap_or("a panic without a message")))
+    let place = BUG_PLACE.lock().unwrap_or_else(PoisonError::into_inner).take().unwrap_or_default();
+    Failure::new(Exit::Bug, format!("bug in rare{place}: {}", message.unwrap_or("a panic without a message")))
         .help("this should not happen whatever the spec says; please report it with the spec")
 }
 

@@ -23,10 +23,10 @@ pub(super) fn plan(console: &Console, arguments: &PlanArguments) -> Result<Exit,
     } else if arguments.yaml {
         console.write(yaml(&experiment.plan)?);
     } else if arguments.explain {
-        console.write(experiment.plan.explain());
+        console.line(experiment.plan.explain());
     } else {
         let n_cpus = super::n_cpus();
-        console.write(plan::listing(&experiment.plan, n_cpus));
+        console.line(plan::listing(&experiment.plan, n_cpus));
     }
     Ok(Exit::Valid)
 }

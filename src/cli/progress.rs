@@ -3,13 +3,14 @@
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use rare_workloads::protocol::Mix;
 
 use super::console::Console;
 use crate::{
     plan::{BlockKind, Plan, TrialId},
-    record::{Outcome, Trial},
+    record::{FailureClass, Outcome, Trial},
     run::Observer,
-    spec::value::Parameter,
+    spec::value::{Parameter, Value},
     stats,
 };
 
@@ -20,6 +21,7 @@ const PLAIN_EVERY: Duration = Duration::from_secs(10);
 pub(super) struct Progress<'a> {
     console: &'a Console,
     plan: &'a Plan,
+    mix_names: &'a [(Mix, String)],
     varied: Vec<Parameter>,
     bar: ProgressBar,
     /// Expected wall time by trial kind is nearly the same, so the time left is that of the trials so far.
@@ -27,15 +29,21 @@ pub(super) struct Progress<'a> {
     last_plain: Instant,
     n_done: usize,
     n_before: usize,
-    last_result: String,
+    /// Result of the last trial, in words; `None` before the first and after a counted one.
+    last_result: Option<String>,
 }
 
 impl<'a> Progress<'a> {
     /// Begins with what is already recorded.
-    pub(super) fn new(console: &'a Console, plan: &'a Plan, recorded: &[Trial]) -> Self {
+    pub(super) fn new(
+        console: &'a Console,
+        plan: &'a Plan,
+        mix_names: &'a [(Mix, String)],
+        recorded: &[Trial],
+    ) -> Self {
         let n_before = recorded.iter().map(|trial| trial.trial).collect::<std::collections::BTreeSet<_>>().len();
         let bar = if console.interactive {
-            let style = ProgressStyle::with_template("{bar:24} {pos}/{len} {prefix} left  {wide_msg}")
+            let style = ProgressStyle::with_template("{bar:24} {pos}/{len} {prefix}  {wide_msg}")
                 .expect("the template is constant");
             ProgressBar::with_draw_target(Some(plan.n_trials() as u64), ProgressDrawTarget::stderr()).with_style(style)
         } else {
@@ -49,13 +57,14 @@ impl<'a> Progress<'a> {
         Self {
             console,
             plan,
+            mix_names,
             varied: plan.varied(),
             bar,
             since: now,
             last_plain: now,
             n_done: 0,
             n_before,
-            last_result: String::new(),
+            last_result: None,
         }
     }
 
@@ -64,11 +73,13 @@ impl<'a> Progress<'a> {
         self.bar.finish_and_clear();
     }
 
-    /// Returns the time left, assuming that the trials to come take as long as those so far.
-    fn left(&self) -> Option<Duration> {
+    /// Says what time is left, assuming that the trials to come take as long as those so far.
+    fn left(&self) -> String {
         let n_left = self.plan.n_trials().saturating_sub(self.n_before + self.n_done);
-        let each = self.since.elapsed().checked_div(u32::try_from(self.n_done).ok()?)?;
-        each.checked_mul(u32::try_from(n_left).ok()?)
+        let n_done = u32::try_from(self.n_done).ok();
+        let each = n_done.and_then(|n_done| self.since.elapsed().checked_div(n_done));
+        let left = each.zip(u32::try_from(n_left).ok()).and_then(|(each, n_left)| each.checked_mul(n_left));
+        left.map_or_else(|| "time left unknown".to_owned(), |left| format!("{} left", rough(left)))
     }
 
     /// Names a cell by what distinguishes it from the others.
@@ -76,17 +87,19 @@ impl<'a> Progress<'a> {
         let cell = self.plan.cell(trial.cell);
         let values: Vec<String> = match self.varied.as_slice() {
             [] => vec![cell.value(Parameter::Structure).to_string()],
-            varied => varied.iter().map(|&parameter| named(parameter, &cell.value(parameter).to_string())).collect(),
+            varied => varied.iter().map(|&parameter| self.value(parameter, cell.value(parameter))).collect(),
         };
         values.join(", ")
     }
-}
 
-/// A bare number or word says little without its parameter; a structure or an allocator names itself.
-fn named(parameter: Parameter, value: &str) -> String {
-    match parameter {
-        Parameter::Structure | Parameter::Allocator | Parameter::Mix => value.to_owned(),
-        other => format!("{} {value}", other.name()),
+    /// A bare number or word says little without its parameter; a structure, an allocator or a mix names itself.
+    fn value(&self, parameter: Parameter, value: &Value) -> String {
+        let named = self.mix_names.iter().find(|(mix, _)| *value == Value::Mix(*mix));
+        match (parameter, named) {
+            (_, Some((_, name))) => name.clone(),
+            (Parameter::Structure | Parameter::Allocator | Parameter::Mix, None) => value.to_string(),
+            (other, None) => format!("{} {value}", other.name()),
+        }
     }
 }
 
@@ -99,11 +112,37 @@ fn rough(duration: Duration) -> String {
     }
 }
 
+/// Names a kind of failure.
+pub(super) fn words(class: FailureClass) -> &'static str {
+    match class {
+        FailureClass::Start => "not started",
+        FailureClass::Refused => "refused",
+        FailureClass::NoReply => "no reply",
+        FailureClass::BadReply => "bad reply",
+        FailureClass::Signal => "killed",
+        FailureClass::OutOfMemory => "out of memory",
+        FailureClass::TimedOut => "timed out",
+        FailureClass::LeftProcesses => "left processes",
+    }
+}
+
+/// Writes a throughput, in operations per second, with three digits or more.
+fn per_second(rate: f64) -> String {
+    match rate {
+        1e7.. => format!("{:.1} Mops/s", rate / 1e6),
+        1e6.. => format!("{:.2} Mops/s", rate / 1e6),
+        1e4.. => format!("{:.1} kops/s", rate / 1e3),
+        _ => format!("{rate:.0} ops/s"),
+    }
+}
+
 impl Observer for Progress<'_> {
     fn started(&mut self, trial: TrialId, _position: u32) {
         if self.console.interactive {
-            self.bar.set_prefix(self.left().map_or_else(|| "?".to_owned(), rough));
-            self.bar.set_message(format!("{}{}", self.cell(trial), self.last_result));
+            self.bar.set_prefix(self.left());
+            // The result comes first: it is short, and the cell is cut where the line ends.
+            let last = self.last_result.as_ref().map_or_else(String::new, |result| format!("last {result}, "));
+            self.bar.set_message(format!("{last}now {}", self.cell(trial)));
         }
     }
 
@@ -111,25 +150,21 @@ impl Observer for Progress<'_> {
         self.n_done += 1;
         self.bar.inc(1);
         self.last_result = match &record.outcome {
-            Outcome::Replied(reply) => match stats::throughput::throughput(reply) {
-                Some(rate) if record.trial.kind == BlockKind::Measure => format!("   last {:.2} Mops/s", rate / 1e6),
-                _ => String::new(),
-            },
-            Outcome::Failed { class, .. } => format!("   last failed: {class:?}"),
+            Outcome::Replied(_) if record.trial.kind == BlockKind::Account => None,
+            Outcome::Replied(reply) => stats::throughput::throughput(reply).map(per_second),
+            Outcome::Failed { .. } => Some("failed".to_owned()),
         };
         if let Outcome::Failed { class, detail, .. } = &record.outcome {
-            let line = format!("trial {} ({}) failed, {class:?}: {detail}", record.trial, self.cell(record.trial));
+            let line =
+                format!("trial {} ({}) failed, {}: {detail}", record.trial, self.cell(record.trial), words(*class));
             self.bar.suspend(|| self.console.alert(line));
         }
         if !self.console.interactive && self.last_plain.elapsed() >= PLAIN_EVERY {
             self.last_plain = Instant::now();
-            let left = self.left().map_or_else(|| "?".to_owned(), rough);
             let (at, of) = (self.n_before + self.n_done, self.plan.n_trials());
-            self.console.note(format_args!(
-                "{at}/{of} trials, {left} left; {}{}",
-                self.cell(record.trial),
-                self.last_result
-            ));
+            let result = self.last_result.as_ref().map_or_else(String::new, |result| format!(": {result}"));
+            let cell = self.cell(record.trial);
+            self.console.note(format_args!("{at}/{of} trials, {}; last {cell}{result}", self.left()));
         }
     }
 }

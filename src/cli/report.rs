@@ -1,9 +1,8 @@
 //! Writes reports from what the store holds; measures nothing.
 
-use std::path::Path;
-
 use super::{
-    arguments::ReportArguments,
+    arguments::{ReportArguments, StoreArguments, TemplateArguments},
+    command,
     console::Console,
     exit::{Exit, Failure},
     measure::store_failure,
@@ -19,18 +18,27 @@ use crate::{
 
 /// `rare report`: writes the report of a plan's newest run again.
 pub(super) fn report(console: &Console, arguments: &ReportArguments) -> Result<Exit, Failure> {
+    check_templates(&arguments.templates)?;
     let store = Store::open(&arguments.plan.store.reports).map_err(store_failure)?;
     let folder = store.find(&arguments.plan.hash).map_err(store_failure)?;
     let holder = Holder::this_process("rare report", folder.short(), &super::now());
     let _lock = folder.lock(&holder).map_err(store_failure)?;
     let run = newest(&folder)?;
-    let written = write(&folder, &run, arguments.templates.templates.as_deref())?;
-    written.print(console, &folder, &run);
+    let written = write(&folder, &run, &arguments.templates)?;
+    written.print(console, &folder, &run, &arguments.plan.store);
     Ok(written.exit)
 }
 
+/// Refuses a folder of templates that cannot be used, before anything is measured or written.
+pub(super) fn check_templates(arguments: &TemplateArguments) -> Result<(), Failure> {
+    let Some(folder) = &arguments.templates else { return Ok(()) };
+    report::check_templates(folder).map_err(|error| {
+        Failure::from_error(Exit::Wrong, &error).help("nothing ran; without `--templates` the built-in ones are used")
+    })
+}
+
 /// Returns the newest run that has an environment record and a trial.
-pub(super) fn newest(folder: &PlanFolder) -> Result<RunFolder, Failure> {
+fn newest(folder: &PlanFolder) -> Result<RunFolder, Failure> {
     let runs = folder.runs().map_err(store_failure)?;
     for run in runs.into_iter().rev() {
         let begun = run.environment().map_err(store_failure)?.is_some();
@@ -43,7 +51,7 @@ pub(super) fn newest(folder: &PlanFolder) -> Result<RunFolder, Failure> {
 }
 
 /// Everything that a report is made of.
-pub(super) struct Material {
+struct Material {
     plan_bytes: Vec<u8>,
     plan: Plan,
     spec: Option<(String, spec::Spec)>,
@@ -54,7 +62,7 @@ pub(super) struct Material {
 
 impl Material {
     /// Reads it from the store.
-    pub(super) fn read(folder: &PlanFolder, run: &RunFolder) -> Result<Self, Failure> {
+    fn read(folder: &PlanFolder, run: &RunFolder) -> Result<Self, Failure> {
         let plan_bytes = folder.plan().map_err(store_failure)?;
         let plan = Plan::from_canonical(&plan_bytes).map_err(|error| Failure::from_error(Exit::Store, &error))?;
         let spec = match folder.spec().map_err(store_failure)? {
@@ -73,7 +81,7 @@ impl Material {
 
 /// Compiles the text of a spec, with or without its quick block, to the spec of this very plan; `None` when it makes
 /// another plan.
-fn compile_to(plan: &Plan, text: &str) -> Option<spec::Spec> {
+pub(super) fn compile_to(plan: &Plan, text: &str) -> Option<spec::Spec> {
     let source = Source { name: "spec.yaml".to_owned(), text: text.to_owned() };
     [false, true].into_iter().find_map(|quick| {
         let compiled = spec::compile(&source, quick).ok()?.spec;
@@ -90,21 +98,24 @@ pub(super) struct Written {
 }
 
 impl Written {
-    /// Prints where everything is.
-    pub(super) fn print(&self, console: &Console, folder: &PlanFolder, run: &RunFolder) {
+    /// Prints the answer, then where everything is, a labelled line each.
+    pub(super) fn print(&self, console: &Console, folder: &PlanFolder, run: &RunFolder, store: &StoreArguments) {
         for line in &self.summary {
             console.line(line);
         }
+        let again = command::reference(&store.reports, folder);
+        let again = command::of_plan("rerun", &again, store, &TemplateArguments { templates: None });
         console.line(format_args!("plan    {}", folder.short()));
         console.line(format_args!("run     {}", run.path().display()));
-        console.line(format_args!("report  {}", folder.path().join("report.html").display()));
-        console.line(format_args!("        {}", folder.path().join("report.md").display()));
-        console.line(format_args!("again   rare rerun {}", folder.short()));
+        for name in ["report.html", "report.md"] {
+            console.line(format_args!("report  {}", folder.path().join(name).display()));
+        }
+        console.line(format_args!("again   {again}"));
     }
 }
 
 /// Renders and writes the report of one run. The caller holds the folder's lock.
-pub(super) fn write(folder: &PlanFolder, run: &RunFolder, templates: Option<&Path>) -> Result<Written, Failure> {
+pub(super) fn write(folder: &PlanFolder, run: &RunFolder, templates: &TemplateArguments) -> Result<Written, Failure> {
     let material = Material::read(folder, run)?;
     let summary = stats::summarise(&material.plan, &material.trials);
     let evidence = Evidence {
@@ -121,7 +132,8 @@ pub(super) fn write(folder: &PlanFolder, run: &RunFolder, templates: Option<&Pat
         summary: &summary,
         record_bytes: Some(material.record_bytes),
     };
-    let rendered = report::render(&evidence, templates).map_err(|error| Failure::from_error(Exit::Wrong, &error))?;
+    let rendered = report::render(&evidence, templates.templates.as_deref())
+        .map_err(|error| Failure::from_error(Exit::Wrong, &error))?;
     let files = [("report.md", &rendered.markdown), ("report.html", &rendered.html), ("data.csv", &rendered.csv)];
     folder.unseal().map_err(store_failure)?;
     for (name, text) in files {

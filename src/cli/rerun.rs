@@ -4,10 +4,11 @@ use std::{fs, path::Path};
 
 use super::{
     arguments::RerunArguments,
+    command,
     console::Console,
-    exit::{Exit, Failure},
+    exit::{Exit, Failure, full},
     make,
-    measure::{self, Choices, Subject, store_failure},
+    measure::{self, Choices, Measured, Subject, store_failure},
     report,
 };
 use crate::{
@@ -17,95 +18,122 @@ use crate::{
         environment::{Difference, Stability},
     },
     report as published,
-    store::{PlanFolder, Store},
+    run::Stop,
+    spec::Spec,
+    store::{Store, StoreError},
 };
 
-/// Measures a plan again in a new run.
+/// Measures a plan again: in a new run, or with `--resume` in the one that was interrupted.
 pub(super) fn rerun(console: &Console, arguments: &RerunArguments) -> Result<Exit, Failure> {
+    report::check_templates(&arguments.templates)?;
     let store = Store::open(&arguments.store.reports).map_err(store_failure)?;
     let found = Found::locate(&store, &arguments.plan)?;
-    let plan = Plan::from_canonical(&found.plan_bytes).map_err(|error| Failure::from_error(Exit::Wrong, &error))?;
+    let (plan, hash) = (&found.plan, found.plan.hash());
     let subject = Subject {
         name: &found.name,
-        plan: &plan,
-        hash: plan.hash(),
-        spec_text: found.spec_text.as_deref(),
+        plan,
+        hash,
+        spec_text: found.spec.as_ref().map(|(text, _)| text.as_str()),
         budget: None,
+        mix_names: found.spec.as_ref().map_or(&[], |(_, spec)| &spec.mix_names),
     };
-    let command = format!("rare rerun {}", arguments.plan);
-    let choices = Choices { reports: &arguments.store.reports, fresh: true, retry_failed: false, command: &command };
-    let earlier = store.find(&plan.hash().to_string()).ok().and_then(|folder| latest_environment(&folder));
+    let options = (&arguments.store, &arguments.templates);
+    let command = command::of_plan("rerun", &arguments.plan, options.0, options.1);
+    let reference = format!("{}/{}", found.name, hash.short());
+    let go_on = command::of_plan("rerun --resume", &reference, options.0, options.1);
+    let choices = Choices {
+        reports: &arguments.store.reports,
+        fresh: !arguments.resume,
+        retry_failed: false,
+        command: &command,
+        go_on: &go_on,
+    };
     let measured = measure::measure(console, &subject, &choices)?;
-    if let Some(exit) = make::interrupted(&measured) {
+    let exit = make::finish(console, &measured, options.0, options.1)?;
+    if matches!(measured.summary.stop, Stop::Interrupted(_)) {
         return Ok(exit);
     }
-    let written = report::write(&measured.folder, &measured.run, arguments.templates.templates.as_deref())?;
-    console.line(make::counts(&measured));
-    written.print(console, &measured.folder, &measured.run);
     let now = measured.run.environment().map_err(store_failure)?;
-    match (earlier, now) {
+    match (earlier_environment(&measured), now) {
         (Some((run, before)), Some(now)) => compare(console, &run, &before, &now),
         _ => console.line("environment: no earlier run of this plan here to compare with"),
     }
-    Ok(written.exit)
+    Ok(exit)
 }
 
 /// A plan to run again and what is known of it.
 struct Found {
     name: String,
-    plan_bytes: Vec<u8>,
-    spec_text: Option<String>,
+    plan: Plan,
+    /// The spec that makes this very plan, as text and compiled.
+    spec: Option<(String, Spec)>,
 }
+
+/// What a plan is called of which nothing but its bytes is known.
+const NAMELESS: &str = "rerun";
 
 impl Found {
-    /// Finds the plan by hash in the store, or in a file.
-    fn locate(store: &Store, plan: &str) -> Result<Self, Failure> {
-        let path = Path::new(plan);
-        if path.is_file() { Self::in_file(path) } else { Self::in_store(store, plan) }
-    }
-
-    fn in_store(store: &Store, hash: &str) -> Result<Self, Failure> {
-        let folder = store.find(hash).map_err(store_failure)?;
-        Ok(Self {
-            name: folder.name().to_owned(),
-            plan_bytes: folder.plan().map_err(store_failure)?,
-            spec_text: folder.spec().map_err(store_failure)?,
-        })
-    }
-
-    fn in_file(path: &Path) -> Result<Self, Failure> {
-        let cannot = |why: String| Failure::new(Exit::Wrong, format!("cannot rerun `{}`: {why}", path.display()));
-        let bytes = fs::read(path).map_err(|error| cannot(error.to_string()))?;
-        if bytes.first() == Some(&b'{') {
-            let beside = path.with_file_name("spec.yaml");
-            let spec_text = fs::read_to_string(beside).ok();
-            let mut found = Self { name: String::new(), plan_bytes: bytes, spec_text };
-            found.name = found.name_of_spec()?;
-            return Ok(found);
+    /// Finds the plan in a file, in a plan's folder, or by its hash in the store.
+    fn locate(store: &Store, given: &str) -> Result<Self, Failure> {
+        let path = Path::new(given);
+        if path.is_file() {
+            return Self::in_file(store, path);
         }
-        let text =
-            String::from_utf8(bytes).map_err(|_| cannot("it is neither a plan.json nor a report.html".into()))?;
-        let plan_bytes = published::embedded_plan(&text)
-            .ok_or_else(|| cannot("it embeds no plan; a report.html of rare does".into()))?;
-        let mut found = Self { name: String::new(), plan_bytes, spec_text: published::embedded_spec(&text) };
-        found.name = found.name_of_spec()?;
-        Ok(found)
+        if path.join("plan.json").is_file() {
+            return Self::in_file(store, &path.join("plan.json"));
+        }
+        let folder = store.find(given).map_err(|error| match error {
+            StoreError::NotAPrefix { .. } => {
+                Failure::new(Exit::Wrong, format!("`{given}` is neither a file nor the hash of a plan"))
+                    .help("`rare list` shows every plan; a plan.json or a report.html will do too")
+            }
+            other => store_failure(other),
+        })?;
+        let plan = Plan::from_canonical(&folder.plan().map_err(store_failure)?)
+            .map_err(|error| Failure::from_error(Exit::Store, &error).help("`rare verify` tells what is damaged"))?;
+        let text = folder.spec().map_err(store_failure)?;
+        Ok(Self { name: folder.name().to_owned(), spec: compiled(&plan, text), plan })
     }
 
-    /// Returns the name that the spec gives the experiment; without a spec, what a bare plan can be called.
-    fn name_of_spec(&self) -> Result<String, Failure> {
-        let compiled = self.spec_text.as_ref().and_then(|text| {
-            let source = crate::diag::Source { name: "spec.yaml".to_owned(), text: text.clone() };
-            crate::spec::compile(&source, false).ok()
-        });
-        Ok(compiled.map_or_else(|| "rerun".to_owned(), |compiled| compiled.spec.name))
+    fn in_file(store: &Store, path: &Path) -> Result<Self, Failure> {
+        let cannot = |why: &dyn std::fmt::Display| {
+            Failure::new(Exit::Wrong, format!("cannot rerun `{}`: {why}", path.display()))
+                .help("nothing ran; name a plan.json or a report.html as rare wrote it, or the hash of a plan")
+        };
+        let bytes = fs::read(path).map_err(|error| cannot(&error))?;
+        let (plan_bytes, spec_text) = if bytes.first() == Some(&b'{') {
+            (bytes, fs::read_to_string(path.with_file_name("spec.yaml")).ok())
+        } else {
+            let text = String::from_utf8(bytes).map_err(|_| cannot(&"it is neither a plan.json nor a report.html"))?;
+            let is_spec = path.extension().is_some_and(|ending| ending == "yaml" || ending == "yml");
+            let plan = published::embedded_plan(&text).ok_or_else(|| match is_spec {
+                true => cannot(&"it is no plan").help(format!("`rare make {}` runs a spec", path.display())),
+                false => cannot(&"it embeds no plan"),
+            })?;
+            (plan, published::embedded_spec(&text))
+        };
+        let plan = Plan::from_canonical(&plan_bytes).map_err(|error| cannot(&full(&error)))?;
+        let spec = compiled(&plan, spec_text);
+        let here = || store.find(&plan.hash().to_string()).map(|folder| folder.name().to_owned());
+        let name = match &spec {
+            Some((_, spec)) => spec.name.clone(),
+            None => here().unwrap_or_else(|_| NAMELESS.to_owned()),
+        };
+        Ok(Self { name, spec, plan })
     }
 }
 
-/// Returns the environment of the newest run that has one, with the run's name.
-fn latest_environment(folder: &PlanFolder) -> Option<(String, Environment)> {
-    let runs = folder.runs().ok()?;
-    runs.into_iter().rev().find_map(|run| {
+/// Keeps a spec only if it makes this very plan: what lies beside a plan or in a page may be another one's.
+fn compiled(plan: &Plan, text: Option<String>) -> Option<(String, Spec)> {
+    let text = text?;
+    let spec = report::compile_to(plan, &text)?;
+    Some((text, spec))
+}
+
+/// Returns the environment of the newest other run that has one, with the run's name.
+fn earlier_environment(measured: &Measured) -> Option<(String, Environment)> {
+    let runs = measured.folder.runs().ok()?;
+    runs.into_iter().rev().filter(|run| *run != measured.run).find_map(|run| {
         let environment = run.environment().ok()??;
         Some((run.id().to_owned(), environment))
     })

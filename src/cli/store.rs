@@ -4,12 +4,12 @@ use super::{
     arguments::{HashArguments, StoreArguments, VerifyArguments},
     catalogue,
     console::Console,
-    exit::{Exit, Failure},
+    exit::{Exit, Failure, full},
     measure::store_failure,
+    standing::{self, Standing},
 };
 use crate::{
     plan::{self, Plan},
-    record::Outcome,
     store::{PlanFolder, Store, lock::Holder},
 };
 
@@ -22,30 +22,63 @@ pub(super) fn list(console: &Console, arguments: &StoreArguments) -> Result<Exit
         console.line("  none yet; `rare make SPEC` makes one");
     }
     let width = plans.iter().map(|plan| plan.name().len()).max().unwrap_or(0);
-    for plan in plans {
-        let n_runs = plan.runs().map_err(store_failure)?.len();
-        let runs = if n_runs == 1 { "1 run".to_owned() } else { format!("{n_runs} runs") };
-        console.line(format_args!("  {}  {:width$}  {runs}", plan.short(), plan.name()));
+    let mut exit = Exit::Valid;
+    for folder in plans {
+        let (text, is_damaged) = summary(&folder).unwrap_or_else(|failure| (failure.what, true));
+        let damaged = if is_damaged { "damaged: " } else { "" };
+        console.line(format_args!("  {}  {:width$}  {damaged}{text}", folder.short(), folder.name()));
+        exit = exit.max(if is_damaged { Exit::Store } else { Exit::Valid });
     }
-    Ok(Exit::Valid)
+    if exit != Exit::Valid {
+        console.line("  = help: `rare verify` tells what is damaged");
+    }
+    Ok(exit)
+}
+
+/// The number of runs of a plan and how the newest stands; whether it is damaged.
+fn summary(folder: &PlanFolder) -> Result<(String, bool), Failure> {
+    let runs = folder.runs().map_err(store_failure)?;
+    let n_runs = if runs.len() == 1 { "1 run".to_owned() } else { format!("{} runs", runs.len()) };
+    let Some(newest) = runs.last() else { return Ok((n_runs, false)) };
+    let Standing { begun, holds, is_damaged } = Standing::of(&plan_of(folder)?, newest);
+    let newest = if runs.len() == 1 { "" } else { "newest " };
+    Ok((format!("{n_runs}, {newest}{begun}: {holds}"), is_damaged))
+}
+
+fn plan_of(folder: &PlanFolder) -> Result<Plan, Failure> {
+    let bytes = folder.plan().map_err(store_failure)?;
+    Plan::from_canonical(&bytes).map_err(|error| {
+        let path = folder.path().join("plan.json");
+        Failure::new(Exit::Store, format!("cannot use `{}`: {}", path.display(), full(&error)))
+            .help("`rare verify` tells what is damaged")
+    })
 }
 
 /// Shows one plan with its runs.
 pub(super) fn show(console: &Console, arguments: &HashArguments) -> Result<Exit, Failure> {
     let store = Store::open(&arguments.store.reports).map_err(store_failure)?;
     let folder = store.find(&arguments.hash).map_err(store_failure)?;
-    let plan = Plan::from_canonical(&folder.plan().map_err(store_failure)?)
-        .map_err(|error| Failure::from_error(Exit::Store, &error))?;
+    let plan = plan_of(&folder)?;
     let n_cpus = super::n_cpus();
-    console.write(plan::listing(&plan, n_cpus));
-    console.line("runs");
-    for run in folder.runs().map_err(store_failure)? {
-        let trials = run.read().map(|contents| contents.trials).map_err(store_failure)?;
-        let n_failed = trials.iter().filter(|trial| matches!(trial.outcome, Outcome::Failed { .. })).count();
-        console.line(format_args!("  {}  {} records, {n_failed} failed", run.id(), trials.len()));
+    console.line(plan::listing(&plan, n_cpus));
+    console.line(format_args!("\nname    {}", folder.name()));
+    console.line(format_args!("hash    {}", plan.hash()));
+    let runs = folder.runs().map_err(store_failure)?;
+    console.line(if runs.is_empty() { "runs    none yet" } else { "runs" });
+    let mut exit = Exit::Valid;
+    for (run, here) in runs.iter().zip(standing::here(&folder, &plan)?) {
+        let Standing { begun, holds, is_damaged } = Standing::of(&plan, run);
+        let damaged = if is_damaged { "damaged: " } else { "" };
+        console.line(format_args!("  {}\n    {begun}: {damaged}{holds}\n    {here}", run.id()));
+        exit = exit.max(if is_damaged { Exit::Store } else { Exit::Valid });
     }
-    console.line(format_args!("report  {}", folder.path().join("report.html").display()));
-    Ok(Exit::Valid)
+    let report = folder.path().join("report.html");
+    if report.is_file() {
+        console.line(format_args!("report  {}", report.display()));
+    } else {
+        console.line("report  none yet");
+    }
+    Ok(exit)
 }
 
 /// Checks the digests of one plan or of all, and repairs journals on request.

@@ -15,7 +15,7 @@ pub fn quote(words: &str) -> String {
 }
 
 /// Returns the text without anything that moves a cursor, changes a direction or breaks the line.
-pub(super) fn one_line(text: &str) -> String {
+pub fn one_line(text: &str) -> String {
     text.chars().map(visible).collect()
 }
 

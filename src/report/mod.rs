@@ -19,7 +19,7 @@ mod sections;
 mod text;
 
 pub use embed::{embedded_environment, embedded_plan, embedded_spec};
-pub use render::{Rendered, ReportError, render};
+pub use render::{Rendered, ReportError, check_templates, render};
 
 /// Returns the answer of the run in one or two sentences: who leads where, or that nobody does.
 pub fn answer(evidence: &crate::verdict::Evidence) -> String {

@@ -39,6 +39,12 @@ pub enum ReportError {
         #[source]
         source: io::Error,
     },
+    /// The folder that the caller named replaces nothing.
+    #[error("`{}` holds no template of a known name, such as `report.md.j2` or `blocks/table.html.j2`", folder.display())]
+    NoTemplate {
+        /// The folder.
+        folder: PathBuf,
+    },
     /// A template is wrong; the text shows the line and the names it could use.
     #[error("template `{name}`: {detail}")]
     Template {
@@ -115,6 +121,17 @@ pub fn render(evidence: &Evidence, templates: Option<&Path>) -> Result<Rendered,
         collect_figures(&section.blocks, &mut figures);
     }
     Ok(Rendered { markdown, html, figures, csv: csv::csv(evidence) })
+}
+
+/// Reads a folder of templates without rendering anything, so that a slip is told before a long run and not after it.
+///
+/// # Errors
+/// As [`render`], but for what only shows when a template meets its data; and if the folder replaces no template.
+pub fn check_templates(folder: &Path) -> Result<(), ReportError> {
+    if !TEMPLATES.iter().any(|(name, _)| folder.join(name).exists()) {
+        return Err(ReportError::NoTemplate { folder: folder.to_owned() });
+    }
+    environment(&sources(Some(folder))?).map(drop)
 }
 
 #[derive(Clone, Copy)]

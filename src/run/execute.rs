@@ -120,12 +120,14 @@ pub fn execute(
     Ok(summary)
 }
 
-/// Tells whether this machine can honour every cell of a plan, without running anything.
+/// Tells whether this version and this machine can honour every cell of a plan, without running anything.
 ///
 /// # Errors
-/// Everything that it cannot, each once.
+/// Everything that they cannot, each once.
 pub fn check(plan: &Plan, host: &Host) -> Result<(), Vec<ResolveError>> {
-    templates(plan, host).map(drop)
+    let mut errors = resolve::check_structures(plan);
+    errors.extend(templates(plan, host).err().unwrap_or_default());
+    if errors.is_empty() { Ok(()) } else { Err(errors) }
 }
 
 /// Returns how many trials of a plan are still to be executed, of which `recorded` is what the journal holds.

@@ -5,7 +5,10 @@ use std::{
     time::Duration,
 };
 
-use rare_workloads::protocol::{AllocatorRequest, FORMAT, Length, Preload, Request};
+use rare_workloads::{
+    protocol::{AllocatorRequest, FORMAT, Length, Preload, Reclamation, Request},
+    structures,
+};
 
 use super::launch::{self, Surroundings};
 use crate::{
@@ -15,7 +18,7 @@ use crate::{
         topology::Topology,
     },
     plan::{BlockKind, Cell, Plan, TrialId},
-    spec::value::{Allocator, Parameter, Threads, Value},
+    spec::value::{Allocator, Parameter, StructureUse, Threads, Value},
     units::Bytes,
 };
 
@@ -80,15 +83,16 @@ pub enum ResolveError {
     #[error(transparent)]
     Preload(#[from] PreloadError),
     /// A value that this version cannot bring about.
-    #[error("cannot run cell {cell}: this version of rare does not support the {} `{value}`", parameter.name())]
+    #[error("this version of rare does not support the {} `{value}`", parameter.name())]
     Unsupported {
-        /// Cell index.
-        cell: u32,
         /// Which parameter.
         parameter: Parameter,
         /// Its value.
         value: Value,
     },
+    /// A structure that this version does not have, or not in this way.
+    #[error("this version of rare {0}")]
+    Structure(String),
     /// Nice level.
     #[error("cannot give a worker the priority {nice}: this user may not")]
     Priority {
@@ -125,7 +129,7 @@ fn supported(cell: Cell<'_>, n_threads: usize) -> Result<(), ResolveError> {
         None if cell.environment_padding() > PADDING_MAX => Parameter::EnvironmentPadding,
         None => return Ok(()),
     };
-    Err(ResolveError::Unsupported { cell: cell.cell_idx, parameter, value: cell.value(parameter).clone() })
+    Err(ResolveError::Unsupported { parameter, value: cell.value(parameter).clone() })
 }
 
 /// Adds to the template of a cell what is the trial's own.
@@ -181,6 +185,36 @@ pub(super) fn surroundings(cell: Cell<'_>) -> Surroundings {
         aslr: cell.aslr() == "on",
         huge_pages: cell.huge_pages() == "system",
         environment_padding: cell.environment_padding().0,
+    }
+}
+
+/// Checks that this version has every structure of a plan as its cells use it, each pair of structure and reclamation
+/// once. The worker would refuse them too, but only trial by trial.
+pub(super) fn check_structures(plan: &Plan) -> Vec<ResolveError> {
+    let cells = (0..).take(plan.cells.len()).map(|cell_idx| plan.cell(cell_idx));
+    let used: BTreeSet<_> = cells.map(|cell| (cell.structure(), cell.reclamation())).collect();
+    used.into_iter().filter_map(|(used, scheme)| lacking(used, scheme)).map(ResolveError::Structure).collect()
+}
+
+/// Says what this version lacks for a structure; `None` when it has it all.
+fn lacking(used: &StructureUse, scheme: Reclamation) -> Option<String> {
+    let name = &used.name;
+    let Some(structure) = structures::ALL.iter().find(|structure| structure.info.name == name) else {
+        return Some(format!("has no structure `{name}`"));
+    };
+    if !structure.drivers.iter().any(|(supported, _)| *supported == scheme) {
+        return Some(format!("does not run `{name}` under the reclamation `{}`", scheme.name()));
+    }
+    let known = |parameter: &str| structure.info.parameters.iter().find(|info| info.name == parameter);
+    let unfit = used
+        .parameters
+        .iter()
+        .find(|(parameter, value)| known(parameter).is_none_or(|info| !(info.range.0..=info.range.1).contains(*value)));
+    let missing = structure.info.parameters.iter().find(|info| !used.parameters.contains_key(info.name));
+    match (unfit, missing) {
+        (Some((parameter, value)), _) => Some(format!("cannot run `{name}` with `{parameter}: {value}`")),
+        (None, Some(info)) => Some(format!("cannot run `{name}` without its parameter `{}`", info.name)),
+        (None, None) => None,
     }
 }
 

@@ -49,6 +49,14 @@ pub enum WorkerError {
         /// What differs.
         why: String,
     },
+    /// The one that the environment names is not there or belongs to another build.
+    #[error("{WORKER_VARIABLE} names `{}`, {why}; unset it, or name the worker of this build", path.display())]
+    Named {
+        /// What the variable names.
+        path: PathBuf,
+        /// What is wrong with it.
+        why: String,
+    },
     /// Building it failed; Cargo has said why.
     #[error("cannot build the worker: `{command}` failed")]
     Build {
@@ -81,18 +89,24 @@ impl Worker {
         Ok(Self { path, sha256 })
     }
 
+    /// Finds the worker as [`Worker::locate`] does, and builds none: `None` when there is none that belongs to this build.
+    pub fn present() -> Option<Self> {
+        let path = named().or_else(|| Some(folder().ok()?.join(NAME)))?;
+        if path.is_file() && difference(&path).is_none() { Self::at(&path).ok() } else { None }
+    }
+
     /// Finds the worker: the one that `RARE_WORKER` names, else `rare-worker` beside this program, which is built first
     /// when it is missing or belongs to another build. `say` is told before the build, which takes a while.
     ///
     /// # Errors
     /// [`WorkerError`], each with what to do.
     pub fn locate(say: &mut dyn FnMut(&str)) -> Result<Self, WorkerError> {
-        if let Some(path) = env::var_os(WORKER_VARIABLE).map(PathBuf::from) {
-            if !path.is_file() {
-                return Err(WorkerError::Missing { path });
-            }
-            return match difference(&path) {
-                Some(why) => Err(WorkerError::Stale { path, why }),
+        if let Some(path) = named() {
+            let stale = |difference| format!("which does not belong to this build of rare: {difference}");
+            let fault =
+                if path.is_file() { difference(&path).map(stale) } else { Some("which is not there".to_owned()) };
+            return match fault {
+                Some(why) => Err(WorkerError::Named { path, why }),
                 None => Self::at(&path),
             };
         }
@@ -113,6 +127,11 @@ impl Worker {
             None => Self::at(&path),
         }
     }
+}
+
+/// Returns the worker that the environment names.
+fn named() -> Option<PathBuf> {
+    env::var_os(WORKER_VARIABLE).filter(|path| !path.is_empty()).map(PathBuf::from)
 }
 
 /// Returns the folder of this program; for a test, that of the programs it tests.

@@ -217,6 +217,14 @@ impl PlanFolder {
         runs::create(&self.path, utc, host, header)
     }
 
+    /// Copies a run of the same plan from another folder, whose lock the caller holds too.
+    ///
+    /// # Errors
+    /// [`StoreError::Io`]; there is no half-made run then.
+    pub fn adopt(&self, run: &RunFolder) -> Result<RunFolder, StoreError> {
+        runs::adopt(&self.path, run)
+    }
+
     /// Writes `manifest.json` over all files. Call it last.
     ///
     /// # Errors

@@ -145,3 +145,10 @@ pub(super) fn create(
     whole::write_folder(&path, |hidden| journal::create(&hidden.join(JOURNAL), &header))?;
     Ok(RunFolder { path, id })
 }
+
+/// Copies a run of the same plan from another folder.
+pub(super) fn adopt(plan_folder: &Path, run: &RunFolder) -> Result<RunFolder, StoreError> {
+    let path = plan_folder.join("runs").join(&run.id);
+    whole::write_folder(&path, |hidden| whole::copy(&run.path, hidden))?;
+    Ok(RunFolder { path, id: run.id.clone() })
+}

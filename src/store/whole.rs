@@ -101,6 +101,23 @@ pub(super) fn write_folder(path: &Path, fill: impl FnOnce(&Path) -> Result<(), S
     sync_folder(parent)
 }
 
+/// Copies the files of a folder and of those below it, without hidden ones, into one that is there.
+///
+/// # Errors
+/// [`StoreError::Io`], and [`StoreError::Malformed`] for what is no file.
+pub(super) fn copy(from: &Path, to: &Path) -> Result<(), StoreError> {
+    for name in names(from)?.into_iter().filter(|name| !name.starts_with('.')) {
+        let (from, to) = (from.join(&name), to.join(&name));
+        if from.is_dir() {
+            create_folder(&to)?;
+            copy(&from, &to)?;
+        } else {
+            write(&to, &read(&from)?)?;
+        }
+    }
+    Ok(())
+}
+
 /// Removes what killed writers left in a folder and below. Call it only while holding the folder's lock.
 ///
 /// # Errors
