@@ -1,3 +1,5 @@
+//! Helped, stalled and half-linked towers, made by hand.
+
 use super::*;
 use crate::reclaim::interleave::{Operation, explore};
 
