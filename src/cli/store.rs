@@ -5,7 +5,7 @@ use super::{
     catalogue,
     console::Console,
     exit::{Exit, Failure, full},
-    measure::store_failure,
+    failures::store_failure,
     standing::{self, Standing},
 };
 use crate::{
