@@ -116,6 +116,28 @@ fn a_damaged_journal_is_named_repaired_and_completed() {
 }
 
 #[test]
+fn a_journal_without_its_header_is_given_up_and_does_not_stop_the_rest() {
+    let (playground, done) = made();
+    let journal = in_run(&playground, &done, "trials.jsonl");
+    let text = fs::read_to_string(&journal).unwrap();
+    fs::write(&journal, text.replacen("\"format\":1", "\"format\":0", 1)).unwrap();
+    for command in [&["make", "spec.yaml"][..], &["verify", "--repair"]] {
+        let refused = playground.run(command).expect(6);
+        assert!(
+            refused.stderr.contains("record 0, byte 0") && refused.stderr.contains("--fresh"),
+            "{}",
+            refused.stderr
+        );
+        assert!(!refused.stderr.contains("keeps the good records"), "{}", refused.stderr);
+    }
+    let fresh = playground.run(&["make", "--fresh", "spec.yaml"]).expect(0);
+    assert_eq!(playground.records(&fresh).len(), N_TRIALS);
+    fs::remove_dir_all(playground.path().join(done.word("run"))).unwrap();
+    playground.run(&["make", "spec.yaml"]).expect(0);
+    playground.run(&["verify"]).expect(0);
+}
+
+#[test]
 fn a_newer_format_is_refused_and_left_alone() {
     let (playground, done) = made();
     let environment = in_run(&playground, &done, "environment.json");

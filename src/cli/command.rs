@@ -9,7 +9,8 @@ use crate::store::{PlanFolder, Store};
 /// instead of going on.
 pub(super) fn make(verb: &str, arguments: &MakeArguments) -> String {
     let quick = if arguments.quick { " --quick" } else { "" };
-    format!("rare {verb}{quick}{} {}", options(&arguments.reporting), quoted(arguments.spec.as_os_str()))
+    let retry = if arguments.retry_failed { " --retry-failed" } else { "" };
+    format!("rare {verb}{quick}{retry}{} {}", options(&arguments.reporting), quoted(arguments.spec.as_os_str()))
 }
 
 /// Returns `rare VERB PLAN` with the options that find its store and templates again.
