@@ -6,31 +6,11 @@ mod playground;
 
 use std::{
     fs,
-    path::Path,
     process::Stdio,
     time::{Duration, Instant},
 };
 
-use playground::{Done, Playground};
-
-/// Eight trials and four accounting trials of real structures, in about a second.
-const SPEC: &str = "\
-rare: 1
-name: small
-question: Is it *fast*?
-structures: [nm14, mutex-btree]
-threads: [1, 2]
-pinning: none
-key_ranges: 100
-mixes: {insert: 50, remove: 50}
-trials: {count: 2, length: 60ms}
-sanity_checks: [checksum, prefill, allocator]
-";
-
-fn records(playground: &Playground, done: &Done) -> Vec<String> {
-    let journal = playground.path().join(done.word("run")).join("trials.jsonl");
-    fs::read_to_string(journal).unwrap().lines().skip(1).map(str::to_owned).collect()
-}
+use playground::{Done, N_TRIALS, Playground, SPEC};
 
 #[test]
 fn make_writes_a_report_and_a_second_make_runs_nothing() {
@@ -43,7 +23,7 @@ fn make_writes_a_report_and_a_second_make_runs_nothing() {
         let path = playground.path().join("reports/small").join(&hash).join(file);
         assert!(path.is_file(), "{} is missing", path.display());
     }
-    assert_eq!(records(&playground, &first).len(), 12);
+    assert_eq!(playground.records(&first).len(), N_TRIALS);
     let report = playground.path().join("reports/small").join(&hash).join("report.html");
     let bytes = fs::read(&report).unwrap();
 
@@ -51,7 +31,7 @@ fn make_writes_a_report_and_a_second_make_runs_nothing() {
     let second = playground.run(&["make", "spec.yaml"]).expect(0);
     assert_eq!(second.word("plan"), hash);
     assert_eq!(second.word("run"), first.word("run"));
-    assert_eq!(records(&playground, &second).len(), 12);
+    assert_eq!(playground.records(&second).len(), N_TRIALS);
     assert!(second.stdout.contains("no trial to run"), "{}", second.stdout);
     let again = fs::read(&report).unwrap();
     // The embedded spec shows the comment; the results are the same bytes when the spec is.
@@ -73,19 +53,19 @@ fn make_writes_a_report_and_a_second_make_runs_nothing() {
 #[test]
 fn a_killed_make_is_completed_by_the_next() {
     let playground = Playground::new();
-    playground.write("spec.yaml", &SPEC.replace("60ms", "200ms"));
+    playground.write("spec.yaml", &SPEC.replace("30ms", "200ms"));
     let mut child =
         playground.rare(&["make", "spec.yaml"]).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-    wait_for_records(&playground.path().join("reports"), 3);
+    playground.wait_for_records(3);
     child.kill().unwrap();
     child.wait().unwrap();
     let done = playground.run(&["make", "spec.yaml"]).expect(0);
-    let records = records(&playground, &done);
-    assert_eq!(records.len(), 12);
+    let records = playground.records(&done);
+    assert_eq!(records.len(), N_TRIALS);
     let mut trials: Vec<&str> = records.iter().map(|line| trial_of(line)).collect();
     trials.sort_unstable();
     trials.dedup();
-    assert_eq!(trials.len(), 12, "a trial was recorded twice");
+    assert_eq!(trials.len(), N_TRIALS, "a trial was recorded twice");
     assert!(!done.stdout.contains("ran 12 trials"), "it ran everything again: {}", done.stdout);
 }
 
@@ -94,36 +74,12 @@ fn trial_of(line: &str) -> &str {
     rest.split('"').next().unwrap()
 }
 
-fn wait_for_records(reports: &Path, n_records: usize) {
-    let since = Instant::now();
-    while since.elapsed() < Duration::from_secs(30) {
-        if journals(reports).iter().any(|text| text.lines().count() > n_records) {
-            return;
-        }
-        std::thread::sleep(Duration::from_millis(20));
-    }
-    panic!("no {n_records} records in 30 s");
-}
-
-fn journals(folder: &Path) -> Vec<String> {
-    let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
-    let mut found = Vec::new();
-    for entry in entries.flatten() {
-        if entry.path().is_dir() {
-            found.extend(journals(&entry.path()));
-        } else if entry.file_name() == "trials.jsonl" {
-            found.extend(fs::read_to_string(entry.path()));
-        }
-    }
-    found
-}
-
 #[test]
 fn an_interrupt_leaves_a_consistent_store() {
     let playground = Playground::new();
-    playground.write("spec.yaml", &SPEC.replace("60ms", "300ms"));
+    playground.write("spec.yaml", &SPEC.replace("30ms", "300ms"));
     let child = playground.rare(&["make", "spec.yaml"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    wait_for_records(&playground.path().join("reports"), 2);
+    playground.wait_for_records(2);
     // SAFETY: sends a signal to a child that has not been waited for, so its number is still its own.
     unsafe { libc::kill(i32::try_from(child.id()).unwrap(), libc::SIGINT) };
     let done = Done::of(child.wait_with_output().unwrap()).expect(130);
@@ -135,10 +91,10 @@ fn an_interrupt_leaves_a_consistent_store() {
 #[test]
 fn a_second_make_names_the_one_that_measures() {
     let playground = Playground::new();
-    playground.write("spec.yaml", &SPEC.replace("60ms", "500ms"));
+    playground.write("spec.yaml", &SPEC.replace("30ms", "500ms"));
     let mut first =
         playground.rare(&["make", "spec.yaml"]).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-    wait_for_records(&playground.path().join("reports"), 1);
+    playground.wait_for_records(1);
     let since = Instant::now();
     let second = playground.run(&["make", "spec.yaml"]).expect(6);
     assert!(since.elapsed() < Duration::from_secs(2), "it waited");
@@ -187,7 +143,7 @@ fn refusals_have_their_codes() {
         many("prefill", "%"),
     ];
     let huge = SPEC.replace("threads: [1, 2]\n", "").replace("key_ranges: 100\n", &axes.concat()).replace(
-        "length: 60ms",
+        "length: 30ms",
         &format!("length: [{}]", (1..=10_000).map(|n| format!("{n}ms")).collect::<Vec<_>>().join(", ")),
     );
     playground.write("huge.yaml", &huge);

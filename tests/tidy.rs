@@ -26,6 +26,62 @@ const LAYERS: &[(&str, &[&str])] = &[
 /// A file this long has two ideas in it. Tables of data are exempt by name.
 const LONGEST_FILE: usize = 600;
 
+/// A function this long is usually two.
+const LONGEST_FUNCTION: usize = 70;
+
+/// What only one layer may do.
+struct Act {
+    what: &'static str,
+    /// The layer.
+    layer: &'static str,
+    /// How code looks that does it.
+    marks: &'static [&'static str],
+    /// Files elsewhere that do it, each with the mark and the reason why it is right there.
+    exempt: &'static [(&'static str, &'static str, &'static str)],
+}
+
+static ACTS: &[Act] = &[
+    Act {
+        what: "writes files",
+        layer: "store",
+        marks: &[
+            "fs::write(",
+            "fs::copy(",
+            "fs::rename(",
+            "fs::hard_link(",
+            "fs::set_permissions(",
+            "fs::create_dir",
+            "fs::remove_",
+            "File::create",
+            "File::options(",
+            "OpenOptions",
+            "unix::fs::symlink",
+            "OFlags::WRONLY",
+            "OFlags::RDWR",
+            "memfd_create(",
+            "tempfile",
+            "persist(",
+            "set_len(",
+        ],
+        exempt: &[
+            ("run/launch.rs", "memfd_create(", "a request is a file in memory, which no folder shows"),
+            ("run/launch.rs", "OFlags::WRONLY", "a worker volunteers for the kernel's kill in /proc"),
+        ],
+    },
+    Act {
+        what: "starts processes",
+        layer: "run",
+        marks: &["Command::new", "process::Command", "duct::", "pre_exec(", "fork(", "posix_spawn", "libc::exec"],
+        exempt: &[],
+    },
+    Act {
+        what: "prints",
+        layer: "cli",
+        marks: &["println!", "print!(", "dbg!(", "io::stdout", "io::stderr", "io::{stdout", "io::{stderr", "log::"],
+        exempt: &[],
+    },
+];
+
 fn root() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))
 }
@@ -144,6 +200,81 @@ fn every_unit_is_registered() {
         }
         assert!(n_units >= 6, "the mark `{mark}` finds {n_units} units in {folder}");
     }
+}
+
+/// Returns the lines of a source text that are not comments.
+fn statements(text: &str) -> impl Iterator<Item = &str> {
+    text.lines().filter(|line| !line.trim_start().starts_with("//"))
+}
+
+#[test]
+fn each_act_has_its_layer() {
+    for Act { what, layer, marks, exempt } in ACTS {
+        let (mut wrong, mut used, mut n_inside) = (Vec::new(), BTreeSet::new(), 0);
+        for path in files_below(&root().join("src"), ".rs") {
+            let inside = path.strip_prefix(root().join("src")).unwrap().to_string_lossy().into_owned();
+            let code = code(&path);
+            for line in statements(&code) {
+                let Some(mark) = marks.iter().find(|mark| line.contains(**mark)) else { continue };
+                match exempt.iter().find(|(file, exempted, _)| *file == inside && exempted == mark) {
+                    _ if inside.starts_with(&format!("{layer}/")) => n_inside += 1,
+                    Some(exemption) => _ = used.insert(exemption),
+                    None => wrong.push(format!("{inside}: only `{layer}` {what}: {}", line.trim())),
+                }
+            }
+        }
+        assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+        assert!(n_inside > 0, "the marks find nothing in `{layer}`, which {what}");
+        let unused: Vec<_> = exempt.iter().filter(|exemption| !used.contains(exemption)).collect();
+        assert!(unused.is_empty(), "exempt and not there: {unused:?}");
+    }
+}
+
+/// Returns the name and the number of lines of each function in a formatted source text, in which a function ends with
+/// the first brace as far left as its `fn`.
+fn functions(text: &str) -> Vec<(String, usize)> {
+    let mut found = Vec::new();
+    let lines: Vec<&str> = text.lines().collect();
+    for (at, line) in lines.iter().enumerate() {
+        let words = line.trim_start();
+        let indent = &line[..line.len() - words.len()];
+        let Some((before, after)) = words.split_once("fn ").filter(|_| !words.starts_with("//")) else { continue };
+        let qualifiers = ["pub", "const", "unsafe", "extern", "async", "\"C\"", "\"C-unwind\""];
+        let is_qualifier = |word: &str| qualifiers.contains(&word) || word.starts_with("pub(") || word.ends_with(')');
+        if !before.split_whitespace().all(is_qualifier) || line.ends_with([';', '}']) {
+            continue;
+        }
+        let end = format!("{indent}}}");
+        // A declaration over several lines has no body; formatted, its last line ends with `;` and is as far left.
+        let is_end = |line: &&str| **line == end || line.starts_with(&format!("{indent})")) && line.ends_with(';');
+        let n_lines = lines[at..].iter().position(is_end).map_or(1, |n| n + 1);
+        found.push((after.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect(), n_lines));
+    }
+    found
+}
+
+#[test]
+fn functions_are_measured() {
+    let text = "impl A {\n    pub(super) fn one(\n        a: u8,\n    ) {\n        {\n        }\n    }\n\n    fn two() {}\n}\n\n\
+                pub const fn three() {\n    // fn no\n    let f: fn(u8) = g;\n}\n";
+    assert_eq!(functions(text), [("one".to_owned(), 6), ("three".to_owned(), 4)]);
+}
+
+#[test]
+fn functions_stay_short() {
+    let (mut long, mut n_functions) = (Vec::new(), 0);
+    for folder in ["src", "workloads/src"] {
+        for path in files_below(&root().join(folder), ".rs") {
+            for (name, n_lines) in functions(&code(&path)) {
+                n_functions += 1;
+                if n_lines > LONGEST_FUNCTION {
+                    long.push(format!("{}: `{name}` has {n_lines} lines", path.display()));
+                }
+            }
+        }
+    }
+    assert!(n_functions > 500, "only {n_functions} functions were found");
+    assert!(long.is_empty(), "{}", long.join("\n"));
 }
 
 #[test]

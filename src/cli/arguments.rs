@@ -86,15 +86,15 @@ pub struct MakeArguments {
     pub fresh: bool,
     #[command(flatten)]
     #[allow(missing_docs, reason = "documented at its type")]
-    pub store: StoreArguments,
-    #[command(flatten)]
-    #[allow(missing_docs, reason = "documented at its type")]
-    pub templates: TemplateArguments,
+    pub reporting: ReportingArguments,
 }
 
-/// Where templates are.
+/// Where reports are, and what they are made with.
 #[derive(Args, Debug, Clone)]
-pub struct TemplateArguments {
+pub struct ReportingArguments {
+    #[command(flatten)]
+    #[allow(missing_docs, reason = "documented at its type")]
+    pub store: StoreArguments,
     /// Folder whose templates replace the built-in ones of the same name
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub templates: Option<PathBuf>,
@@ -154,12 +154,12 @@ pub struct HashArguments {
 /// A plan whose report is written again.
 #[derive(Args, Debug)]
 pub struct ReportArguments {
+    /// Plan hash, or a unique prefix of at least 6 digits, or NAME/HASH
+    #[arg(value_name = "HASH")]
+    pub hash: String,
     #[command(flatten)]
     #[allow(missing_docs, reason = "documented at its type")]
-    pub plan: HashArguments,
-    #[command(flatten)]
-    #[allow(missing_docs, reason = "documented at its type")]
-    pub templates: TemplateArguments,
+    pub reporting: ReportingArguments,
 }
 
 /// A plan to run again.
@@ -173,10 +173,7 @@ pub struct RerunArguments {
     pub resume: bool,
     #[command(flatten)]
     #[allow(missing_docs, reason = "documented at its type")]
-    pub store: StoreArguments,
-    #[command(flatten)]
-    #[allow(missing_docs, reason = "documented at its type")]
-    pub templates: TemplateArguments,
+    pub reporting: ReportingArguments,
 }
 
 /// What to verify.

@@ -2,20 +2,20 @@
 
 use std::{ffi::OsStr, path::Path};
 
-use super::arguments::{MakeArguments, StoreArguments, TemplateArguments};
+use super::arguments::{MakeArguments, ReportingArguments, StoreArguments};
 use crate::store::{PlanFolder, Store};
 
 /// Returns `rare make …` or `rare run …` as it was given, but for what must not be repeated: `--fresh` would begin anew
 /// instead of going on.
 pub(super) fn make(verb: &str, arguments: &MakeArguments) -> String {
     let quick = if arguments.quick { " --quick" } else { "" };
-    let options = options(&arguments.store, &arguments.templates);
-    format!("rare {verb}{quick}{options} {}", quoted(arguments.spec.as_os_str()))
+    let retry = if arguments.retry_failed { " --retry-failed" } else { "" };
+    format!("rare {verb}{quick}{retry}{} {}", options(&arguments.reporting), quoted(arguments.spec.as_os_str()))
 }
 
 /// Returns `rare VERB PLAN` with the options that find its store and templates again.
-pub(super) fn of_plan(verb: &str, plan: &str, store: &StoreArguments, templates: &TemplateArguments) -> String {
-    format!("rare {verb}{} {}", options(store, templates), quoted(OsStr::new(plan)))
+pub(super) fn of_plan(verb: &str, plan: &str, reporting: &ReportingArguments) -> String {
+    format!("rare {verb}{} {}", options(reporting), quoted(OsStr::new(plan)))
 }
 
 /// Returns by what a plan of a store is called: its short hash, with its name where two names share a plan.
@@ -25,9 +25,10 @@ pub(super) fn reference(reports: &Path, folder: &PlanFolder) -> String {
 }
 
 /// The options that differ from their defaults, each with a space before it.
-fn options(store: &StoreArguments, templates: &TemplateArguments) -> String {
-    let reports = (store.reports != Path::new(StoreArguments::DEFAULT)).then_some(("reports", &store.reports));
-    let templates = templates.templates.as_ref().map(|folder| ("templates", folder));
+fn options(reporting: &ReportingArguments) -> String {
+    let reports = &reporting.store.reports;
+    let reports = (reports != Path::new(StoreArguments::DEFAULT)).then_some(("reports", reports));
+    let templates = reporting.templates.as_ref().map(|folder| ("templates", folder));
     let given = reports.into_iter().chain(templates);
     given.map(|(name, path)| format!(" --{name} {}", quoted(path.as_os_str()))).collect()
 }

@@ -90,9 +90,15 @@ impl Console {
     pub fn finish(&self) -> Result<(), Failure> {
         match self.output_error.borrow_mut().take() {
             None => Ok(()),
-            Some(error) => Err(Failure::new(Exit::Store, format!("cannot write to standard output: {error}"))),
+            Some(error) => Err(output_failure(&error)),
         }
     }
+}
+
+/// Standard output took less than everything.
+pub(super) fn output_failure(error: &io::Error) -> Failure {
+    Failure::new(Exit::Store, format!("cannot write to standard output: {error}"))
+        .help("what was measured is in the store; send the output somewhere else")
 }
 
 /// Returns text without anything that acts on a terminal, but for its line breaks.

@@ -28,9 +28,12 @@ pub(super) fn explain(console: &Console, term: Option<&str>) -> Result<Exit, Fai
 
 /// Lists every key and every code with a line each.
 fn index() -> String {
-    let keys = fields::FIELDS.iter().map(|field| format!("  {:28}  {}\n", field.key, field.meaning));
-    let codes = codes::all().map(|code| format!("  {:28}  {}\n", code.id, code.title));
-    format!("keys\n{}\ncodes\n{}", keys.collect::<String>(), codes.collect::<String>())
+    let width = fields::FIELDS.iter().map(|field| field.key.len()).max().unwrap_or_default();
+    let sentence = |text: &'static str| text.split_once(". ").map_or(text, |(first, _)| first).trim_end_matches('.');
+    let keys = fields::FIELDS.iter().map(|field| format!("  {:width$}  {}\n", field.key, sentence(field.meaning)));
+    let codes = codes::all().map(|code| format!("  {:width$}  {}\n", code.id, code.title));
+    let (keys, codes) = (keys.collect::<String>(), codes.collect::<String>());
+    format!("keys of a spec\n{keys}\ncodes of diagnostics\n{codes}\n`rare explain TERM` says more of each")
 }
 
 /// Prints the JSON Schema of the spec.

@@ -32,6 +32,9 @@ impl Experiment {
         if !compiled.warnings.is_empty() {
             console.diagnostics(&compiled.warnings, &source);
         }
+        if quick && changes_nothing(&source, &compiled.spec) {
+            console.alert(format_args!("`--quick` changes nothing: `{}` has no `quick` block", source.name));
+        }
         let plan = Plan::compile(&compiled.spec).map_err(|error| match error.diagnostics() {
             over if over.is_empty() => Failure::from_error(Exit::OverLimit, &error),
             mistakes => refuse(console, &mistakes, &source),
@@ -42,6 +45,11 @@ impl Experiment {
         let hash = plan.hash();
         Ok(Self { source, spec: compiled.spec, plan, hash })
     }
+}
+
+/// Tells whether a quick spec is the whole one.
+fn changes_nothing(source: &Source, quick: &Spec) -> bool {
+    spec::compile(source, false).is_ok_and(|whole| Spec { quick: true, ..whole.spec } == *quick)
 }
 
 /// No more of a file is read than this, in bytes: what is larger than a spec may be is refused by the compiler with its

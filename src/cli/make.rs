@@ -1,11 +1,12 @@
 //! `rare make` and `rare run`: from a spec to its records, and to its report.
 
 use super::{
-    arguments::{MakeArguments, StoreArguments, TemplateArguments},
+    arguments::{MakeArguments, ReportingArguments},
     command,
     console::Console,
     exit::{Exit, Failure},
     experiment::Experiment,
+    failures::store_failure,
     measure::{self, Choices, Measured, Subject},
     report,
 };
@@ -14,7 +15,7 @@ use crate::run::{Stop, Summary};
 /// Checks, plans, runs what is missing, and writes the report.
 pub(super) fn make(console: &Console, arguments: &MakeArguments) -> Result<Exit, Failure> {
     let measured = measured(console, arguments, "make")?;
-    finish(console, &measured, &arguments.store, &arguments.templates)
+    finish(console, &measured, &arguments.reporting)
 }
 
 /// Checks, plans and runs what is missing.
@@ -23,18 +24,18 @@ pub(super) fn run(console: &Console, arguments: &MakeArguments) -> Result<Exit, 
     if let Some(exit) = interrupted(&measured) {
         return Ok(exit);
     }
-    measured.folder.seal().map_err(measure::store_failure)?;
+    measured.folder.seal().map_err(store_failure)?;
     console.line(counts(&measured.summary));
     console.line(format_args!("plan    {}", measured.folder.short()));
     console.line(format_args!("run     {}", measured.run.path().display()));
-    let reference = command::reference(&arguments.store.reports, &measured.folder);
-    let report = command::of_plan("report", &reference, &arguments.store, &arguments.templates);
+    let reference = command::reference(&arguments.reporting.store.reports, &measured.folder);
+    let report = command::of_plan("report", &reference, &arguments.reporting);
     console.line(format_args!("report  {report}"));
     Ok(if measured.summary.n_failed > 0 { Exit::TrialsFailed } else { Exit::Valid })
 }
 
 fn measured(console: &Console, arguments: &MakeArguments, verb: &str) -> Result<Measured, Failure> {
-    report::check_templates(&arguments.templates)?;
+    report::check_templates(&arguments.reporting)?;
     let experiment = Experiment::load(console, &arguments.spec, arguments.quick)?;
     let command = command::make(verb, arguments);
     let subject = Subject {
@@ -46,7 +47,7 @@ fn measured(console: &Console, arguments: &MakeArguments, verb: &str) -> Result<
         mix_names: &experiment.spec.mix_names,
     };
     let choices = Choices {
-        reports: &arguments.store.reports,
+        reports: &arguments.reporting.store.reports,
         fresh: arguments.fresh,
         retry_failed: arguments.retry_failed,
         command: &command,
@@ -56,23 +57,18 @@ fn measured(console: &Console, arguments: &MakeArguments, verb: &str) -> Result<
 }
 
 /// Writes the report of what was measured and says where everything is.
-pub(super) fn finish(
-    console: &Console,
-    measured: &Measured,
-    store: &StoreArguments,
-    templates: &TemplateArguments,
-) -> Result<Exit, Failure> {
+pub(super) fn finish(console: &Console, measured: &Measured, reporting: &ReportingArguments) -> Result<Exit, Failure> {
     if let Some(exit) = interrupted(measured) {
         return Ok(exit);
     }
     console.line(counts(&measured.summary));
-    let written = report::write(&measured.folder, &measured.run, templates).map_err(|failure| {
-        let report = command::of_plan("report", measured.folder.short(), store, templates);
+    let written = report::write(&measured.folder, &measured.run, reporting).map_err(|failure| {
+        let report = command::of_plan("report", measured.folder.short(), reporting);
         // A template whose fault shows only now did not keep the trials from running.
         let exit = if failure.exit == Exit::Wrong { Exit::Store } else { failure.exit };
         Failure { exit, ..failure }.help(format!("the trials are recorded; `{report}` writes the report"))
     })?;
-    written.print(console, &measured.folder, &measured.run, store);
+    written.print(console, &measured.folder, &measured.run, reporting);
     Ok(written.exit)
 }
 

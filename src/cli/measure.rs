@@ -1,4 +1,4 @@
-//! Runs what is missing of a plan: worker, locks, environment before and after, trials.
+//! Runs what is missing of a plan: finds the worker, the folder and its run, and takes the locks.
 
 use std::path::Path;
 
@@ -7,14 +7,15 @@ use rare_workloads::protocol::{Mix, frame};
 use super::{
     console::Console,
     exit::{Exit, Failure},
-    progress::{Progress, words},
+    failures::{cannot, store_failure},
     rerun,
+    session::Session,
 };
 use crate::{
     host::{environment, machine::Machine, topology::Topology},
     plan::{Plan, PlanHash},
     record::{Environment, Snapshot},
-    run::{self, Choice, Host, Identity, Interrupt, Job, ResolveError, RunError, Stop, Summary, Worker},
+    run::{self, Choice, Host, Identity, Stop, Summary, Worker},
     spec,
     store::{
         PlanFolder, RunFolder, Store, StoreError,
@@ -161,84 +162,6 @@ fn tell_stale(console: &Console, choice: &Choice, before: &Snapshot) {
     console.note(format_args!("run {} is not continued{older}: {}", newest.id(), reason(newest, why, before)));
 }
 
-/// One stretch of measuring under the machine's lock.
-struct Session<'a> {
-    console: &'a Console,
-    subject: &'a Subject<'a>,
-    choices: &'a Choices<'a>,
-    folder: &'a PlanFolder,
-    worker: &'a Worker,
-    host: &'a Host,
-    identity: Identity,
-}
-
-impl Session<'_> {
-    fn run(&self, before: Snapshot) -> Result<(RunFolder, Summary), Failure> {
-        let host = before.value("os.hostname").unwrap_or("unknown").to_owned();
-        let stamp = file_stamp(&before.taken);
-        let begun = run::begin(self.folder, self.subject.hash, &self.identity, self.choices.fresh, (&stamp, &host));
-        let mut begun = begun.map_err(store_failure)?;
-        if let Some(torn) = &begun.contents.torn {
-            self.console.alert(format_args!(
-                "{}: dropped a torn last line of {} bytes; its trial runs again",
-                begun.run.journal_path().display(),
-                torn.bytes
-            ));
-        }
-        // A run that is continued keeps what it was begun under.
-        let recorded = begun.run.environment().map_err(store_failure)?;
-        let mut environment = recorded.unwrap_or_else(|| Environment {
-            format: 1,
-            plan: self.subject.hash.to_string(),
-            before,
-            after: None,
-        });
-        environment.after = None;
-        begun.run.write_environment(&environment).map_err(store_failure)?;
-        let job = Job {
-            plan: self.subject.plan,
-            worker: self.worker,
-            host: self.host,
-            run: &begun.run,
-            retry_failed: self.choices.retry_failed,
-            budget: self.subject.budget,
-            time_out: None,
-        };
-        let interrupt = Interrupt::on_signals()
-            .map_err(|error| Failure::new(Exit::Cannot, format!("cannot watch for signals: {error}")))?;
-        let Subject { plan, mix_names, .. } = self.subject;
-        let mut progress = Progress::new(self.console, plan, mix_names, &begun.contents.trials);
-        let summary = run::execute(&job, &mut begun.journal, &begun.contents.trials, &interrupt, &mut progress);
-        progress.end();
-        let summary = summary.map_err(run_failure)?;
-        environment.after = Some(snapshot(self.worker, self.choices.reports));
-        begun.run.write_environment(&environment).map_err(store_failure)?;
-        self.ended(&summary);
-        Ok((begun.run, summary))
-    }
-
-    fn ended(&self, summary: &Summary) {
-        match summary.stop {
-            Stop::Complete => {}
-            Stop::Interrupted(_) => self.console.alert(format_args!(
-                "interrupted: {} trials are recorded, {} are missing; `{}` goes on with them",
-                summary.n_skipped + summary.n_executed,
-                summary.n_missing,
-                self.choices.go_on
-            )),
-            Stop::Budget => self.console.alert(format_args!(
-                "stopped at the budget: {} trials are missing; each finished block holds every cell once",
-                summary.n_missing
-            )),
-            Stop::Hopeless(class) => self.console.alert(format_args!(
-                "stopped: every trial fails ({}); {} trials are missing",
-                words(class),
-                summary.n_missing
-            )),
-        }
-    }
-}
-
 /// Keeps the text of the spec beside its plan; the manifest no longer holds when it changes.
 fn keep_spec(folder: &PlanFolder, text: Option<&str>) -> Result<(), StoreError> {
     match text {
@@ -286,45 +209,4 @@ pub(super) fn reason(stale: &RunFolder, why: &str, now: &Snapshot) -> String {
         [only] => rerun::described(only),
         [first, rest @ ..] => format!("{}, and {} more differences", rerun::described(first), rest.len()),
     }
-}
-
-/// Turns `2026-01-02T03:04:05.678Z` into `20260102T030405Z`.
-fn file_stamp(taken: &str) -> String {
-    let seconds = taken.split('.').next().unwrap_or(taken).trim_end_matches('Z');
-    let digits: String = seconds.chars().filter(|letter| letter.is_ascii_alphanumeric()).collect();
-    format!("{digits}Z")
-}
-
-/// So many reasons are enough to see what is wrong.
-const MAX_REASONS: usize = 10;
-
-fn cannot(errors: &[ResolveError]) -> Failure {
-    let mut errors = errors.iter();
-    let first = errors.next().map_or_else(String::new, ToString::to_string);
-    let failure = Failure::new(Exit::Cannot, format!("this machine cannot honour the plan: {first}"));
-    let n_more = errors.len().saturating_sub(MAX_REASONS);
-    let failure = errors.take(MAX_REASONS).fold(failure, |failure, error| failure.help(format!("also: {error}")));
-    let failure = if n_more > 0 { failure.help(format!("and {n_more} reasons more")) } else { failure };
-    failure.help("nothing ran; `rare doctor` tells what this machine can do, `rare list` what this version has")
-}
-
-fn run_failure(error: RunError) -> Failure {
-    match error {
-        RunError::Store(error) => store_failure(error),
-        RunError::Resolve(errors) => cannot(&errors),
-        RunError::Adopt(_) => Failure::from_error(Exit::Cannot, &error),
-        // Trials may have run before.
-        RunError::Watch { .. } => Failure::from_error(Exit::TrialsFailed, &error)
-            .help("what was recorded before is intact; run the same command again when the cause is gone"),
-    }
-}
-
-/// A failure of the store, with its advice.
-pub(super) fn store_failure(error: StoreError) -> Failure {
-    let exit = match error {
-        StoreError::NotAPrefix { .. } | StoreError::NoSuchPlan { .. } | StoreError::Ambiguous { .. } => Exit::Wrong,
-        _ => Exit::Store,
-    };
-    let help = error.help();
-    Failure::from_error(exit, &error).help(help)
 }

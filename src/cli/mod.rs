@@ -1,6 +1,7 @@
 //! The commands: the only layer that prints, and the one that joins all others.
 
 use std::{
+    io,
     panic::{self, AssertUnwindSafe},
     path::Path,
     process::ExitCode,
@@ -17,6 +18,7 @@ mod console;
 mod documents;
 mod exit;
 mod experiment;
+mod failures;
 mod machine;
 mod make;
 mod man;
@@ -25,6 +27,7 @@ mod plan;
 mod progress;
 mod report;
 mod rerun;
+mod session;
 mod standing;
 mod store;
 
@@ -38,11 +41,7 @@ use crate::host::topology::Topology;
 pub fn main() -> ExitCode {
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,
-        Err(error) => {
-            // Help and version are asked for and go to standard output; mistakes go to standard error.
-            let exit = if error.use_stderr() { Exit::Wrong } else { Exit::Valid };
-            return if error.print().is_ok() { exit.into() } else { Exit::Store.into() };
-        }
+        Err(error) => return unparsed(&error).into(),
     };
     panic::set_hook(Box::new(|panic| {
         let place = panic.location().map(|at| format!(" at {}:{}", at.file(), at.line()));
@@ -61,6 +60,19 @@ pub fn main() -> ExitCode {
             console.failure(&failure);
             failure.exit.into()
         }
+    }
+}
+
+/// Prints help and version, which are asked for, to standard output, and mistakes to standard error.
+fn unparsed(error: &clap::Error) -> Exit {
+    let exit = if error.use_stderr() { Exit::Wrong } else { Exit::Valid };
+    match error.print() {
+        Err(cause) if !error.use_stderr() && cause.kind() != io::ErrorKind::BrokenPipe => {
+            let failure = console::output_failure(&cause);
+            Console::new(false).failure(&failure);
+            failure.exit
+        }
+        _ => exit,
     }
 }
 

@@ -43,7 +43,7 @@ impl<'a> Progress<'a> {
     ) -> Self {
         let n_before = recorded.iter().map(|trial| trial.trial).collect::<std::collections::BTreeSet<_>>().len();
         let bar = if console.interactive {
-            let style = ProgressStyle::with_template("{bar:24} {pos}/{len} {prefix}  {wide_msg}")
+            let style = ProgressStyle::with_template("{bar:16} {pos}/{len} {prefix}  {wide_msg}")
                 .expect("the template is constant");
             ProgressBar::with_draw_target(Some(plan.n_trials() as u64), ProgressDrawTarget::stderr()).with_style(style)
         } else {

@@ -1,11 +1,11 @@
 //! Writes reports from what the store holds; measures nothing.
 
 use super::{
-    arguments::{ReportArguments, StoreArguments, TemplateArguments},
+    arguments::{ReportArguments, ReportingArguments},
     command,
     console::Console,
     exit::{Exit, Failure},
-    measure::store_failure,
+    failures::store_failure,
 };
 use crate::{
     diag::Source,
@@ -18,20 +18,20 @@ use crate::{
 
 /// `rare report`: writes the report of a plan's newest run again.
 pub(super) fn report(console: &Console, arguments: &ReportArguments) -> Result<Exit, Failure> {
-    check_templates(&arguments.templates)?;
-    let store = Store::open(&arguments.plan.store.reports).map_err(store_failure)?;
-    let folder = store.find(&arguments.plan.hash).map_err(store_failure)?;
+    check_templates(&arguments.reporting)?;
+    let store = Store::open(&arguments.reporting.store.reports).map_err(store_failure)?;
+    let folder = store.find(&arguments.hash).map_err(store_failure)?;
     let holder = Holder::this_process("rare report", folder.short(), &super::now());
     let _lock = folder.lock(&holder).map_err(store_failure)?;
     let run = newest(&folder)?;
-    let written = write(&folder, &run, &arguments.templates)?;
-    written.print(console, &folder, &run, &arguments.plan.store);
+    let written = write(&folder, &run, &arguments.reporting)?;
+    written.print(console, &folder, &run, &arguments.reporting);
     Ok(written.exit)
 }
 
 /// Refuses a folder of templates that cannot be used, before anything is measured or written.
-pub(super) fn check_templates(arguments: &TemplateArguments) -> Result<(), Failure> {
-    let Some(folder) = &arguments.templates else { return Ok(()) };
+pub(super) fn check_templates(reporting: &ReportingArguments) -> Result<(), Failure> {
+    let Some(folder) = &reporting.templates else { return Ok(()) };
     report::check_templates(folder).map_err(|error| {
         Failure::from_error(Exit::Wrong, &error).help("nothing ran; without `--templates` the built-in ones are used")
     })
@@ -99,12 +99,18 @@ pub(super) struct Written {
 
 impl Written {
     /// Prints the answer, then where everything is, a labelled line each.
-    pub(super) fn print(&self, console: &Console, folder: &PlanFolder, run: &RunFolder, store: &StoreArguments) {
+    pub(super) fn print(
+        &self,
+        console: &Console,
+        folder: &PlanFolder,
+        run: &RunFolder,
+        reporting: &ReportingArguments,
+    ) {
         for line in &self.summary {
             console.line(line);
         }
-        let again = command::reference(&store.reports, folder);
-        let again = command::of_plan("rerun", &again, store, &TemplateArguments { templates: None });
+        let reference = command::reference(&reporting.store.reports, folder);
+        let again = command::of_plan("rerun", &reference, reporting);
         console.line(format_args!("plan    {}", folder.short()));
         console.line(format_args!("run     {}", run.path().display()));
         for name in ["report.html", "report.md"] {
@@ -115,7 +121,7 @@ impl Written {
 }
 
 /// Renders and writes the report of one run. The caller holds the folder's lock.
-pub(super) fn write(folder: &PlanFolder, run: &RunFolder, templates: &TemplateArguments) -> Result<Written, Failure> {
+pub(super) fn write(folder: &PlanFolder, run: &RunFolder, reporting: &ReportingArguments) -> Result<Written, Failure> {
     let material = Material::read(folder, run)?;
     let summary = stats::summarise(&material.plan, &material.trials);
     let evidence = Evidence {
@@ -132,7 +138,7 @@ pub(super) fn write(folder: &PlanFolder, run: &RunFolder, templates: &TemplateAr
         summary: &summary,
         record_bytes: Some(material.record_bytes),
     };
-    let rendered = report::render(&evidence, templates.templates.as_deref())
+    let rendered = report::render(&evidence, reporting.templates.as_deref())
         .map_err(|error| Failure::from_error(Exit::Wrong, &error))?;
     let files = [("report.md", &rendered.markdown), ("report.html", &rendered.html), ("data.csv", &rendered.csv)];
     folder.unseal().map_err(store_failure)?;

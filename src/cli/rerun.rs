@@ -7,8 +7,9 @@ use super::{
     command,
     console::Console,
     exit::{Exit, Failure, full},
+    failures::store_failure,
     make,
-    measure::{self, Choices, Measured, Subject, store_failure},
+    measure::{self, Choices, Measured, Subject},
     report,
 };
 use crate::{
@@ -25,8 +26,9 @@ use crate::{
 
 /// Measures a plan again: in a new run, or with `--resume` in the one that was interrupted.
 pub(super) fn rerun(console: &Console, arguments: &RerunArguments) -> Result<Exit, Failure> {
-    report::check_templates(&arguments.templates)?;
-    let store = Store::open(&arguments.store.reports).map_err(store_failure)?;
+    let reporting = &arguments.reporting;
+    report::check_templates(reporting)?;
+    let store = Store::open(&reporting.store.reports).map_err(store_failure)?;
     let found = Found::locate(&store, &arguments.plan)?;
     let (plan, hash) = (&found.plan, found.plan.hash());
     let subject = Subject {
@@ -37,19 +39,18 @@ pub(super) fn rerun(console: &Console, arguments: &RerunArguments) -> Result<Exi
         budget: None,
         mix_names: found.spec.as_ref().map_or(&[], |(_, spec)| &spec.mix_names),
     };
-    let options = (&arguments.store, &arguments.templates);
-    let command = command::of_plan("rerun", &arguments.plan, options.0, options.1);
+    let command = command::of_plan("rerun", &arguments.plan, reporting);
     let reference = format!("{}/{}", found.name, hash.short());
-    let go_on = command::of_plan("rerun --resume", &reference, options.0, options.1);
+    let go_on = command::of_plan("rerun --resume", &reference, reporting);
     let choices = Choices {
-        reports: &arguments.store.reports,
+        reports: &reporting.store.reports,
         fresh: !arguments.resume,
         retry_failed: false,
         command: &command,
         go_on: &go_on,
     };
     let measured = measure::measure(console, &subject, &choices)?;
-    let exit = make::finish(console, &measured, options.0, options.1)?;
+    let exit = make::finish(console, &measured, reporting)?;
     if matches!(measured.summary.stop, Stop::Interrupted(_)) {
         return Ok(exit);
     }

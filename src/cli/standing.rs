@@ -1,17 +1,19 @@
 //! Where the runs of a plan stand: how much of it they hold, and whether `make` would go on with them here.
 
+use std::collections::BTreeMap;
+
 use super::{
+    exit::{Failure, full},
+    failures::store_failure,
     make::trials,
-    measure::{self, store_failure},
+    measure,
 };
 use crate::{
     plan::Plan,
-    record::{Environment, Outcome},
+    record::{Environment, Outcome, Trial},
     run::{self, Worker},
     store::{PlanFolder, RunFolder},
 };
-
-use super::exit::{Failure, full};
 
 /// What one run holds of its plan.
 pub(super) struct Standing {
@@ -51,8 +53,8 @@ impl Standing {
 }
 
 /// Returns how many trials of the plan failed at their last attempt.
-fn failed(plan: &Plan, records: &[crate::record::Trial]) -> usize {
-    let last: std::collections::BTreeMap<_, _> = records.iter().map(|record| (record.trial, &record.outcome)).collect();
+fn failed(plan: &Plan, records: &[Trial]) -> usize {
+    let last: BTreeMap<_, _> = records.iter().map(|record| (record.trial, &record.outcome)).collect();
     plan.trials().filter(|trial| matches!(last.get(trial), Some(Outcome::Failed { .. }))).count()
 }
 

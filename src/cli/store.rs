@@ -5,7 +5,7 @@ use super::{
     catalogue,
     console::Console,
     exit::{Exit, Failure, full},
-    measure::store_failure,
+    failures::store_failure,
     standing::{self, Standing},
 };
 use crate::{
@@ -91,7 +91,7 @@ pub(super) fn verify(console: &Console, arguments: &VerifyArguments) -> Result<E
     let mut exit = Exit::Valid;
     for folder in &plans {
         if arguments.repair {
-            repair(console, folder)?;
+            exit = exit.max(repair(console, folder)?);
         }
         exit = exit.max(examine(console, folder)?);
     }
@@ -119,11 +119,21 @@ fn examine(console: &Console, folder: &PlanFolder) -> Result<Exit, Failure> {
     Ok(Exit::Store)
 }
 
-fn repair(console: &Console, folder: &PlanFolder) -> Result<(), Failure> {
+/// Repairs what can be repaired; what cannot is said and does not keep the rest from it.
+fn repair(console: &Console, folder: &PlanFolder) -> Result<Exit, Failure> {
     let holder = Holder::this_process("rare verify --repair", folder.short(), &super::now());
     let _lock = folder.lock(&holder).map_err(store_failure)?;
+    let mut exit = Exit::Valid;
     for run in folder.runs().map_err(store_failure)? {
-        let repaired = run.repair().map_err(store_failure)?;
+        let repaired = match run.repair() {
+            Ok(repaired) => repaired,
+            Err(error) => {
+                let failure = store_failure(error);
+                console.failure(&failure);
+                exit = exit.max(failure.exit);
+                continue;
+            }
+        };
         let Some(damaged) = repaired.damaged else { continue };
         folder.unseal().map_err(store_failure)?;
         console.line(format_args!(
@@ -137,5 +147,5 @@ fn repair(console: &Console, folder: &PlanFolder) -> Result<(), Failure> {
             console.line(format_args!("  record {record} at byte {offset}: {why}"));
         }
     }
-    Ok(())
+    Ok(exit)
 }

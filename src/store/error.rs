@@ -115,6 +115,9 @@ impl StoreError {
                 }
                 _ => "what was recorded before is intact; run the same command again when the cause is gone",
             },
+            Self::Damaged { record: 0, .. } => {
+                "without its header no record of a run can be proven: move the run's folder away, or measure with `--fresh`"
+            }
             Self::Damaged { .. } => "`rare verify --repair` keeps the good records and sets the damaged file aside",
             Self::Malformed { .. } => "restore the file from a copy, or move it away and run again",
             Self::Newer { .. } => "use the newer rare that wrote it",

@@ -27,7 +27,8 @@ pub fn write(path: &Path, content: &[u8]) -> Result<(), StoreError> {
         .permissions(Permissions::from_mode(0o644))
         .tempfile_in(folder)
         .map_err(StoreError::io("create", path))?;
-    file.write_all(content).map_err(StoreError::io("write", path))?;
+    // Not through the temporary file, whose errors repeat its passing name.
+    file.as_file_mut().write_all(content).map_err(StoreError::io("write", path))?;
     file.as_file().sync_all().map_err(StoreError::io("make durable", path))?;
     file.persist(path).map_err(|error| StoreError::Io { act: "name", path: path.to_owned(), source: error.error })?;
     sync_folder(folder)

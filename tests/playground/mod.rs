@@ -5,7 +5,25 @@ use std::{
     fs,
     path::{Path, PathBuf},
     process::{Command, Output},
+    time::{Duration, Instant},
 };
+
+/// Eight trials and four accounting trials of real structures, in half a second.
+pub const SPEC: &str = "\
+rare: 1
+name: small
+question: Is it *fast*?
+structures: [nm14, mutex-btree]
+threads: [1, 2]
+pinning: none
+key_ranges: 100
+mixes: {insert: 50, remove: 50}
+trials: {count: 2, length: 30ms}
+sanity_checks: [checksum, prefill, allocator]
+";
+
+/// Trials of [`SPEC`].
+pub const N_TRIALS: usize = 12;
 
 /// An empty folder in which one test runs `rare` without meeting the others.
 pub struct Playground {
@@ -39,10 +57,41 @@ impl Playground {
         command
     }
 
+    /// The records that a run's journal holds, a line each. `done` told which run.
+    pub fn records(&self, done: &Done) -> Vec<String> {
+        let journal = self.path().join(done.word("run")).join("trials.jsonl");
+        fs::read_to_string(journal).unwrap().lines().skip(1).map(str::to_owned).collect()
+    }
+
+    /// Waits until some journal below `reports` holds so many records.
+    pub fn wait_for_records(&self, n_records: usize) {
+        let since = Instant::now();
+        while since.elapsed() < Duration::from_secs(30) {
+            if journals(&self.path().join("reports")).iter().any(|text| text.lines().count() > n_records) {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        panic!("no {n_records} records in 30 s");
+    }
+
     /// Runs `rare` and returns what came of it.
     pub fn run(&self, arguments: &[&str]) -> Done {
         Done::of(self.rare(arguments).output().expect("rare starts"))
     }
+}
+
+fn journals(folder: &Path) -> Vec<String> {
+    let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
+    let mut found = Vec::new();
+    for entry in entries.flatten() {
+        if entry.path().is_dir() {
+            found.extend(journals(&entry.path()));
+        } else if entry.file_name() == "trials.jsonl" {
+            found.extend(fs::read_to_string(entry.path()));
+        }
+    }
+    found
 }
 
 /// A finished command.
