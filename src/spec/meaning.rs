@@ -180,6 +180,7 @@ fn used_as<'d>(draft: &'d Draft, value: &Value) -> Option<&'d super::lower::Used
 fn describe(semantics: &Semantics) -> String {
     let adt = match semantics.adt {
         Adt::OrderedDictionary => "an ordered dictionary",
+        Adt::HashDictionary => "an unordered dictionary",
         Adt::Nothing => return "stores nothing".to_owned(),
     };
     let insert = match semantics.insert {

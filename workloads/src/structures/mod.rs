@@ -94,6 +94,8 @@ pub struct Semantics {
 pub enum Adt {
     /// Keys in order; an in-order walk exists.
     OrderedDictionary,
+    /// Keys in no order: nothing but single keys can be asked for, which spares the work of keeping an order.
+    HashDictionary,
     /// Nothing is stored: the bound that the harness sets.
     Nothing,
 }
