@@ -1,10 +1,12 @@
 //! The catalogue: one file a structure, one line each in [`ALL`].
 
 pub mod crossbeam_skiplist;
+pub mod dgt15;
 pub mod harris01;
 pub mod mutex_btree;
 pub mod nm14;
 pub mod noop;
+mod patience;
 pub mod rwlock_btree;
 mod unpublished;
 mod walk;
@@ -18,6 +20,7 @@ use crate::{
 /// Every structure that can be run, in the order in which listings show them.
 pub static ALL: &[&Structure] = &[
     &nm14::STRUCTURE,
+    &dgt15::STRUCTURE,
     &harris01::STRUCTURE,
     &crossbeam_skiplist::STRUCTURE,
     &mutex_btree::STRUCTURE,
@@ -32,7 +35,6 @@ pub static PLANNED: &[&str] = &[
     "hj12",
     "bcco10",
     "citrus14",
-    "dgt15",
     "abtree17",
     "occ-abtree22",
     "fraser03",
