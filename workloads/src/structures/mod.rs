@@ -3,6 +3,7 @@
 pub mod crossbeam_skiplist;
 pub mod dgt15;
 pub mod harris01;
+pub mod lazy05;
 pub mod mutex_btree;
 pub mod nm14;
 pub mod noop;
@@ -22,6 +23,7 @@ pub static ALL: &[&Structure] = &[
     &nm14::STRUCTURE,
     &dgt15::STRUCTURE,
     &harris01::STRUCTURE,
+    &lazy05::STRUCTURE,
     &crossbeam_skiplist::STRUCTURE,
     &mutex_btree::STRUCTURE,
     &rwlock_btree::STRUCTURE,
@@ -40,7 +42,6 @@ pub static PLANNED: &[&str] = &[
     "fraser03",
     "hlls07",
     "michael02",
-    "lazy05",
     "michael-hash02",
     "dashmap",
     "scc-hash",
