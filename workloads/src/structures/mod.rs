@@ -4,6 +4,7 @@ pub mod crossbeam_skiplist;
 pub mod dgt15;
 pub mod harris01;
 pub mod lazy05;
+pub mod michael02;
 pub mod mutex_btree;
 pub mod nm14;
 pub mod noop;
@@ -23,6 +24,7 @@ pub static ALL: &[&Structure] = &[
     &nm14::STRUCTURE,
     &dgt15::STRUCTURE,
     &harris01::STRUCTURE,
+    &michael02::STRUCTURE,
     &lazy05::STRUCTURE,
     &crossbeam_skiplist::STRUCTURE,
     &mutex_btree::STRUCTURE,
@@ -41,7 +43,6 @@ pub static PLANNED: &[&str] = &[
     "occ-abtree22",
     "fraser03",
     "hlls07",
-    "michael02",
     "michael-hash02",
     "dashmap",
     "scc-hash",

@@ -29,6 +29,11 @@ impl Walk {
         self.audit.key_sum = self.audit.key_sum.wrapping_add(key);
     }
 
+    /// Begins another of several lists that are in order each for itself.
+    pub(crate) fn next_list(&mut self) {
+        self.last = None;
+    }
+
     /// Complains unless `size` keys were seen.
     pub(crate) fn expect_size(&mut self, size: usize, invariant: &str) {
         let seen = self.audit.size;
@@ -71,6 +76,18 @@ mod tests {
             audit.violations,
             ["I1: key 7 follows key 7", "I1: key 5 follows key 7", "I2: the structure counts 4 keys, the walk 5"]
         );
+    }
+
+    #[test]
+    fn judges_the_order_of_each_list_for_itself() {
+        let mut walk = Walk::new();
+        for keys in [[3, 7], [5, 6], [2, 1]] {
+            walk.next_list();
+            keys.into_iter().for_each(|key| walk.key(key, "I1"));
+        }
+        let audit = walk.finish();
+        assert_eq!((audit.size, audit.key_sum), (6, 24));
+        assert_eq!(audit.violations, ["I1: key 1 follows key 2"]);
     }
 
     #[test]
