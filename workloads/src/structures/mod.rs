@@ -5,6 +5,7 @@ pub mod dgt15;
 pub mod harris01;
 pub mod lazy05;
 pub mod michael02;
+pub mod michael_hash02;
 pub mod mutex_btree;
 pub mod nm14;
 pub mod noop;
@@ -26,6 +27,7 @@ pub static ALL: &[&Structure] = &[
     &harris01::STRUCTURE,
     &michael02::STRUCTURE,
     &lazy05::STRUCTURE,
+    &michael_hash02::STRUCTURE,
     &crossbeam_skiplist::STRUCTURE,
     &mutex_btree::STRUCTURE,
     &rwlock_btree::STRUCTURE,
@@ -43,7 +45,6 @@ pub static PLANNED: &[&str] = &[
     "occ-abtree22",
     "fraser03",
     "hlls07",
-    "michael-hash02",
     "dashmap",
     "scc-hash",
     "scc-tree",
