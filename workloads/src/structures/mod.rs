@@ -9,6 +9,8 @@ pub mod fraser03;
 pub mod harris01;
 pub mod hj12;
 pub mod hlls07;
+pub mod dgt15;
+pub mod harris01;
 pub mod lazy05;
 pub mod michael02;
 pub mod michael_hash02;
@@ -42,6 +44,7 @@ pub static ALL: &[&Structure] = &[
     &occ_abtree22::STRUCTURE,
     &fraser03::STRUCTURE,
     &hlls07::STRUCTURE,
+    &dgt15::STRUCTURE,
     &harris01::STRUCTURE,
     &michael02::STRUCTURE,
     &lazy05::STRUCTURE,
@@ -59,6 +62,20 @@ pub static ALL: &[&Structure] = &[
 /// Names that are reserved for structures of the talk and its peers that are not built yet: a spec that uses one is
 /// told so instead of being asked whether it meant another.
 pub static PLANNED: &[&str] = &["citrus14", "abtree17"];
+pub static PLANNED: &[&str] = &[
+    "efrb10",
+    "hj12",
+    "bcco10",
+    "citrus14",
+    "abtree17",
+    "occ-abtree22",
+    "fraser03",
+    "hlls07",
+    "dashmap",
+    "scc-hash",
+    "scc-tree",
+    "papaya",
+];
 
 /// One structure: what it states of itself, and its drivers.
 pub struct Structure {
