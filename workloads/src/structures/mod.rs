@@ -1,6 +1,7 @@
 //! The catalogue: one file a structure, one line each in [`ALL`].
 
 pub mod bcco10;
+pub mod citrus14;
 pub mod crossbeam_skiplist;
 pub mod harris01;
 pub mod mutex_btree;
@@ -21,6 +22,7 @@ use crate::{
 pub static ALL: &[&Structure] = &[
     &nm14::STRUCTURE,
     &bcco10::STRUCTURE,
+    &citrus14::STRUCTURE,
     &harris01::STRUCTURE,
     &crossbeam_skiplist::STRUCTURE,
     &mutex_btree::STRUCTURE,
@@ -33,7 +35,6 @@ pub static ALL: &[&Structure] = &[
 pub static PLANNED: &[&str] = &[
     "efrb10",
     "hj12",
-    "citrus14",
     "dgt15",
     "abtree17",
     "occ-abtree22",
