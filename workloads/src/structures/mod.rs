@@ -1,6 +1,7 @@
 //! The catalogue: one file a structure, one line each in [`ALL`].
 
 pub mod bcco10;
+pub mod citrus14;
 pub mod crossbeam_skiplist;
 pub mod dashmap;
 pub mod dgt15;
@@ -45,6 +46,7 @@ pub static ALL: &[&Structure] = &[
     &fraser03::STRUCTURE,
     &hlls07::STRUCTURE,
     &dgt15::STRUCTURE,
+    &citrus14::STRUCTURE,
     &harris01::STRUCTURE,
     &michael02::STRUCTURE,
     &lazy05::STRUCTURE,
@@ -67,6 +69,7 @@ pub static PLANNED: &[&str] = &[
     "hj12",
     "bcco10",
     "citrus14",
+    "dgt15",
     "abtree17",
     "occ-abtree22",
     "fraser03",
