@@ -85,7 +85,8 @@ fn drop_gives_everything_back() {
                 assert!(blocks > retired, "{name} leaked {blocks} blocks, and says {retired}");
             } else {
                 assert_eq!(blocks, retired, "blocks leaked by {name}");
-                assert!((16 * blocks..=24 * blocks).contains(&bytes), "{name} leaked {bytes} bytes in {blocks} blocks");
+                // From a leaf of key and value to the average tower of a skip list, 24 bytes and 4/3 links.
+                assert!((16 * blocks..=36 * blocks).contains(&bytes), "{name} leaked {bytes} bytes in {blocks} blocks");
             }
         }
     }
