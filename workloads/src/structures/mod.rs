@@ -1,11 +1,14 @@
 //! The catalogue: one file a structure, one line each in [`ALL`].
 
 pub mod crossbeam_skiplist;
+pub mod fraser03;
 pub mod harris01;
+pub mod hlls07;
 pub mod mutex_btree;
 pub mod nm14;
 pub mod noop;
 pub mod rwlock_btree;
+mod tower;
 mod unpublished;
 mod walk;
 
@@ -18,6 +21,8 @@ use crate::{
 /// Every structure that can be run, in the order in which listings show them.
 pub static ALL: &[&Structure] = &[
     &nm14::STRUCTURE,
+    &fraser03::STRUCTURE,
+    &hlls07::STRUCTURE,
     &harris01::STRUCTURE,
     &crossbeam_skiplist::STRUCTURE,
     &mutex_btree::STRUCTURE,
@@ -35,8 +40,6 @@ pub static PLANNED: &[&str] = &[
     "dgt15",
     "abtree17",
     "occ-abtree22",
-    "fraser03",
-    "hlls07",
     "michael02",
     "lazy05",
     "michael-hash02",
