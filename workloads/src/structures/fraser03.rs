@@ -99,8 +99,8 @@ impl<R: Reclaimer> Fraser03<R> {
     /// read. If the node is in the level at that moment, then the next is too. Else it was unlinked since the guard was
     /// obtained, its link has not changed since (I2, I3), and the next node was in the level until then. The path goes
     /// down only from the head or from a node whose link was read unmarked: at that moment the node was in all levels
-    /// below (I3). To go down from a marked node would be wrong: its inserter may link it to a level after it was
-    /// unlinked, and retired would it be but for that inserter, from those below.
+    /// below (I3). To go down from a marked node would be wrong: its inserter may link it to a level after it was unlinked
+    /// from those below.
     fn search<'g>(&'g self, key: u64, at_least: usize, guard: &'g impl Guard) -> Path<'g, OneFinished> {
         loop {
             if let Some(path) = self.try_search(key, at_least, guard) {

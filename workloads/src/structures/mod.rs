@@ -15,6 +15,9 @@ pub mod harris01;
 pub mod lazy05;
 pub mod michael02;
 pub mod michael_hash02;
+pub mod fraser03;
+pub mod harris01;
+pub mod hlls07;
 pub mod mutex_btree;
 pub mod nm14;
 pub mod noop;
@@ -47,6 +50,8 @@ pub static ALL: &[&Structure] = &[
     &hlls07::STRUCTURE,
     &dgt15::STRUCTURE,
     &citrus14::STRUCTURE,
+    &fraser03::STRUCTURE,
+    &hlls07::STRUCTURE,
     &harris01::STRUCTURE,
     &michael02::STRUCTURE,
     &lazy05::STRUCTURE,
@@ -74,6 +79,9 @@ pub static PLANNED: &[&str] = &[
     "occ-abtree22",
     "fraser03",
     "hlls07",
+    "michael02",
+    "lazy05",
+    "michael-hash02",
     "dashmap",
     "scc-hash",
     "scc-tree",
