@@ -9,7 +9,7 @@ use super::{
     exit::{Exit, Failure, full},
     failures::store_failure,
     make,
-    measure::{self, Choices, Measured, Subject},
+    measure::{self, Choices, Subject},
     report,
 };
 use crate::{
@@ -21,7 +21,7 @@ use crate::{
     report as published,
     run::Stop,
     spec::Spec,
-    store::{Store, StoreError},
+    store::{PlanFolder, RunFolder, Store, StoreError},
 };
 
 /// Measures a plan again: in a new run, or with `--resume` in the one that was interrupted.
@@ -55,7 +55,8 @@ pub(super) fn rerun(console: &Console, arguments: &RerunArguments) -> Result<Exi
         return Ok(exit);
     }
     let now = measured.run.environment().map_err(store_failure)?;
-    match (earlier_environment(&measured), now) {
+    let before = found.environment.or_else(|| newest_environment(&measured.folder, Some(&measured.run)));
+    match (before, now) {
         (Some((run, before)), Some(now)) => compare(console, &run, &before, &now),
         _ => console.line("environment: no earlier run of this plan here to compare with"),
     }
@@ -68,6 +69,8 @@ struct Found {
     plan: Plan,
     /// The spec that makes this very plan, as text and compiled.
     spec: Option<(String, Spec)>,
+    /// What a file tells of the run that it came from: what to call that, and its environment.
+    environment: Option<(String, Environment)>,
 }
 
 /// What a plan is called of which nothing but its bytes is known.
@@ -93,7 +96,7 @@ impl Found {
         let plan = Plan::from_canonical(&folder.plan().map_err(store_failure)?)
             .map_err(|error| Failure::from_error(Exit::Store, &error).help("`rare verify` tells what is damaged"))?;
         let text = folder.spec().map_err(store_failure)?;
-        Ok(Self { name: folder.name().to_owned(), spec: compiled(&plan, text), plan })
+        Ok(Self { name: folder.name().to_owned(), spec: compiled(&plan, text), plan, environment: None })
     }
 
     fn in_file(store: &Store, path: &Path) -> Result<Self, Failure> {
@@ -102,8 +105,8 @@ impl Found {
                 .help("nothing ran; name a plan.json or a report.html as rare wrote it, or the hash of a plan")
         };
         let bytes = fs::read(path).map_err(|error| cannot(&error))?;
-        let (plan_bytes, spec_text) = if bytes.first() == Some(&b'{') {
-            (bytes, fs::read_to_string(path.with_file_name("spec.yaml")).ok())
+        let (plan_bytes, spec_text, environment) = if bytes.first() == Some(&b'{') {
+            (bytes, fs::read_to_string(path.with_file_name("spec.yaml")).ok(), environment_beside(path))
         } else {
             let text = String::from_utf8(bytes).map_err(|_| cannot(&"it is neither a plan.json nor a report.html"))?;
             let is_spec = path.extension().is_some_and(|ending| ending == "yaml" || ending == "yml");
@@ -111,7 +114,12 @@ impl Found {
                 true => cannot(&"it is no plan").help(format!("`rare make {}` runs a spec", path.display())),
                 false => cannot(&"it embeds no plan"),
             })?;
-            (plan, published::embedded_spec(&text))
+            let environment = published::embedded_environment(&text);
+            (
+                plan,
+                published::embedded_spec(&text),
+                environment.map(|it| ("the run that the page shows".to_owned(), it)),
+            )
         };
         let plan = Plan::from_canonical(&plan_bytes).map_err(|error| cannot(&full(&error)))?;
         let spec = compiled(&plan, spec_text);
@@ -120,7 +128,7 @@ impl Found {
             Some((_, spec)) => spec.name.clone(),
             None => here().unwrap_or_else(|_| NAMELESS.to_owned()),
         };
-        Ok(Self { name, spec, plan })
+        Ok(Self { name, spec, plan, environment })
     }
 }
 
@@ -131,13 +139,23 @@ fn compiled(plan: &Plan, text: Option<String>) -> Option<(String, Spec)> {
     Some((text, spec))
 }
 
-/// Returns the environment of the newest other run that has one, with the run's name.
-fn earlier_environment(measured: &Measured) -> Option<(String, Environment)> {
-    let runs = measured.folder.runs().ok()?;
-    runs.into_iter().rev().filter(|run| *run != measured.run).find_map(|run| {
+/// Returns the environment of the newest run that has one, except for one run; and what to call that run.
+fn newest_environment(folder: &PlanFolder, except: Option<&RunFolder>) -> Option<(String, Environment)> {
+    let runs = folder.runs().ok()?;
+    runs.into_iter().rev().filter(|run| Some(run) != except).find_map(|run| {
         let environment = run.environment().ok()??;
-        Some((run.id().to_owned(), environment))
+        Some((format!("run {}", run.id()), environment))
     })
+}
+
+/// Returns the same for the store in which a plan.json lies, if it lies in one: `reports/<name>/<plan>/plan.json`.
+fn environment_beside(path: &Path) -> Option<(String, Environment)> {
+    let path = path.canonicalize().ok()?;
+    let folder = path.parent()?;
+    let short = folder.file_name()?.to_str()?;
+    let name = folder.parent()?.file_name()?.to_str()?;
+    let store = Store::open(folder.parent()?.parent()?).ok()?;
+    newest_environment(&store.find(&format!("{name}/{short}")).ok()?, None)
 }
 
 /// Prints in what two runs' environments differ: what means another machine or build first.
@@ -148,11 +166,11 @@ fn compare(console: &Console, run: &str, before: &Environment, now: &Environment
     let lasting: Vec<_> = of(Stability::Fixed).chain(of(Stability::Setting)).collect();
     if lasting.is_empty() {
         console.line(format_args!(
-            "environment: same machine, build and settings as run {run} ({n_volatile} readings differ that change by themselves)"
+            "environment: same machine, build and settings as {run} ({n_volatile} readings differ that change by themselves)"
         ));
         return;
     }
-    console.line(format_args!("environment: {} parameters differ from run {run}", lasting.len()));
+    console.line(format_args!("environment: {} parameters differ from {run}", lasting.len()));
     for difference in lasting {
         console.line(format_args!("  {}", described(difference)));
     }
