@@ -5,6 +5,8 @@
 
 use serde::Serialize;
 
+use super::align;
+
 /// How a piece should strike the reader.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
@@ -68,6 +70,8 @@ pub(crate) struct Table {
     pub rows: Vec<Vec<Cell>>,
     /// What the table does not show, and other remarks; empty for none.
     pub note: String,
+    /// One row a trial: too much for Markdown, unless there are few.
+    pub per_trial: bool,
 }
 
 /// A column.
@@ -78,8 +82,6 @@ pub(crate) struct Column {
     pub unit: &'static str,
     /// Numbers stand right-aligned.
     pub numeric: bool,
-    /// Many weak numbers that may take several lines.
-    pub wide: bool,
 }
 
 /// A cell.
@@ -93,6 +95,12 @@ pub(crate) struct Cell {
     pub strong: bool,
     /// A second, weaker text; empty for none.
     pub note: String,
+    /// The same as in the row above: set weakly.
+    pub again: bool,
+    /// A drawing that stands for the text where there is room for one; empty for none. Its maker vouches for it.
+    pub drawing: String,
+    /// The text filled with spaces so that points stand under each other; empty for none.
+    pub aligned: String,
 }
 
 /// A drawing in both of its forms.
@@ -102,6 +110,8 @@ pub(crate) struct Figure {
     pub file: String,
     pub title: String,
     pub caption: String,
+    /// Panels side by side.
+    pub n_columns: usize,
     /// For the inside of a page: colours are variables.
     pub inline: String,
     /// For a file: colours are fixed.
@@ -132,6 +142,15 @@ impl Block {
         Self::Details { summary: summary.into(), tone: Tone::Plain, blocks }
     }
 
+    /// Aligns the numbers of its tables.
+    pub(crate) fn align(&mut self) {
+        match self {
+            Self::Table(table) => align::align(table),
+            Self::Details { blocks, .. } => blocks.iter_mut().for_each(Self::align),
+            _ => {}
+        }
+    }
+
     /// Returns the word that names the block's templates.
     pub(crate) fn kind(&self) -> &'static str {
         match self {
@@ -152,15 +171,14 @@ impl Block {
 
 impl Table {
     /// Makes a table of word columns and number columns; `unit` tells them apart: `None` is words.
-    pub(crate) fn new(caption: impl Into<String>, columns: &[(&str, Option<&'static str>)]) -> Self {
-        let column = |&(title, unit): &(&str, Option<&'static str>)| Column {
-            title: title.to_owned(),
+    pub(crate) fn new<T: AsRef<str>>(caption: impl Into<String>, columns: &[(T, Option<&'static str>)]) -> Self {
+        let column = |(title, unit): &(T, Option<&'static str>)| Column {
+            title: title.as_ref().to_owned(),
             unit: unit.unwrap_or_default(),
             numeric: unit.is_some(),
-            wide: false,
         };
         let columns = columns.iter().map(column).collect();
-        Self { caption: caption.into(), columns, rows: Vec::new(), note: String::new() }
+        Self { caption: caption.into(), columns, rows: Vec::new(), note: String::new(), per_trial: false }
     }
 
     /// Adds a row.

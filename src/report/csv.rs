@@ -1,6 +1,6 @@
 //! `data.csv`: one row a record, with all that identifies it and all that was measured, in base units.
 
-use rare_workloads::protocol::{Length, Reply, Tally};
+use rare_workloads::protocol::{Length, Reply, Tally, ThreadReply};
 
 use crate::{plan::TrialId, record::Outcome, spec::value::Parameter, stats::Standing, verdict::Evidence};
 
@@ -28,7 +28,7 @@ pub(crate) fn standing(standing: Standing) -> &'static str {
     }
 }
 
-const MEASURES: [&str; 27] = [
+const MEASURES: [&str; 31] = [
     "throughput_ops_per_s",
     "asked_ns",
     "measured_min_ns",
@@ -40,6 +40,10 @@ const MEASURES: [&str; 27] = [
     "contains_attempted",
     "contains_effective",
     "prefill_reached",
+    "prefill_threads",
+    "cpus_asked",
+    "cpus_allowed",
+    "cpus_at_end",
     "size_after",
     "key_sum_after",
     "allocator_served",
@@ -121,9 +125,7 @@ pub(crate) fn class_name(class: crate::record::FailureClass) -> String {
 fn measures(reply: &Reply) -> Vec<String> {
     let threads = &reply.threads;
     let spans = || threads.iter().map(|thread| thread.stop_ns.saturating_sub(thread.start_ns));
-    let total = |of: fn(&rare_workloads::protocol::ThreadReply) -> u64| -> String {
-        threads.iter().map(of).sum::<u64>().to_string()
-    };
+    let total = |of: fn(&ThreadReply) -> u64| -> String { threads.iter().map(of).sum::<u64>().to_string() };
     let tally = |of: fn(&rare_workloads::protocol::Operations) -> Tally| {
         let sum = |part: fn(Tally) -> u64| threads.iter().map(|thread| part(of(&thread.operations))).sum::<u64>();
         [sum(|tally| tally.attempted).to_string(), sum(|tally| tally.effective).to_string()]
@@ -134,6 +136,10 @@ fn measures(reply: &Reply) -> Vec<String> {
     row.extend(tally(|operations| operations.contains));
     row.extend([
         reply.prefill.per_thread.iter().sum::<u64>().to_string(),
+        reply.prefill.per_thread.iter().filter(|&&keys| keys > 0).count().to_string(),
+        by_thread(threads, |thread| thread.cpu_asked.map_or("any".to_owned(), |cpu| cpu.to_string())),
+        by_thread(threads, |thread| thread.cpus_allowed.iter().map(u32::to_string).collect::<Vec<String>>().join("+")),
+        by_thread(threads, |thread| thread.cpu_at_end.to_string()),
         reply.audit_after.size.to_string(),
         reply.audit_after.key_sum.to_string(),
         reply.allocator.name.clone(),
@@ -151,6 +157,11 @@ fn measures(reply: &Reply) -> Vec<String> {
         option(reply.accounting.as_ref().map(|accounting| accounting.frees)),
     ]);
     row
+}
+
+/// Writes one word a thread, in the order of the threads.
+fn by_thread(threads: &[ThreadReply], of: impl Fn(&ThreadReply) -> String) -> String {
+    threads.iter().map(of).collect::<Vec<String>>().join(" ")
 }
 
 fn option<T: ToString>(value: Option<T>) -> String {

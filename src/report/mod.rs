@@ -4,10 +4,13 @@
 //! evidence gives the same bytes everywhere. A section is one file and one line in [`sections::ALL`]; it yields blocks,
 //! and each kind of block has one template a format.
 
+mod align;
 mod answer;
 mod block;
 mod csv;
 mod embed;
+mod figures;
+mod grid;
 mod number;
 mod plot;
 mod prose;

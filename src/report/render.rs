@@ -9,7 +9,7 @@ use minijinja::{AutoEscape, Environment, UndefinedBehavior, Value, context, synt
 use sha2::{Digest, Sha256};
 
 use super::{
-    block::{Block, Figure},
+    block::{Block, Figure, Table},
     csv, sections, text,
 };
 use crate::verdict::Evidence;
@@ -87,7 +87,8 @@ static TEMPLATES: &[(&str, &str)] = templates![
 /// # Errors
 /// Only if `templates` holds a file that cannot be read or is wrong.
 pub fn render(evidence: &Evidence, templates: Option<&Path>) -> Result<Rendered, ReportError> {
-    let sections = sections::build(evidence);
+    let mut sections = sections::build(evidence);
+    sections.iter_mut().flat_map(|section| &mut section.blocks).for_each(Block::align);
     let sources = sources(templates)?;
     let environment = environment(&sources)?;
     let css = &sources.iter().find(|(name, _)| *name == "report.css").expect("listed in TEMPLATES").1;
@@ -179,8 +180,33 @@ fn block(environment: &Environment, format: Format, block: &Block) -> Result<Str
         Block::Details { blocks: inner, .. } => blocks(environment, format, inner)?,
         _ => String::new(),
     };
-    let context = context! { block => Value::from(Serde(block)), body => Value::from_safe_string(body) };
-    template(environment, format!("blocks/{}.{}.j2", block.kind(), format.name()), context)
+    let short = match (block, format) {
+        (Block::Table(table), Format::Markdown) => shortened(table),
+        _ => None,
+    };
+    let context = context! { block => Value::from(Serde(short.as_ref().unwrap_or(block))), body => Value::from_safe_string(body) };
+    let kind = short.as_ref().unwrap_or(block).kind();
+    template(environment, format!("blocks/{kind}.{}.j2", format.name()), context)
+}
+
+/// Returns what Markdown shows of a table that is too long for it.
+///
+/// GitHub cuts a file off where it has enough of it, and nobody reads a thousand rows there.
+fn shortened(table: &Table) -> Option<Block> {
+    const MAX_ROWS: usize = 200;
+    const MAX_TRIALS: usize = 60;
+    let n_rows = table.rows.len();
+    if table.per_trial && n_rows > MAX_TRIALS {
+        return Some(Block::paragraph(format!(
+            "The table has {n_rows} rows, one a trial: too long for this page. report.html has it, and data.csv has every \
+             field of every record."
+        )));
+    }
+    if n_rows <= MAX_ROWS {
+        return None;
+    }
+    let rest = format!("Left out here: the other {} rows, which report.html has. {}", n_rows - MAX_ROWS, table.note);
+    Some(Block::Table(Table { rows: table.rows[..MAX_ROWS].to_vec(), ..table.clone() }.noted(rest.trim_end())))
 }
 
 fn template(environment: &Environment, name: String, context: Value) -> Result<String, ReportError> {

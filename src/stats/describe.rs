@@ -61,6 +61,13 @@ pub fn describe(values: &[f64]) -> Option<Description> {
     })
 }
 
+/// Returns the median of values in any order; `None` if there are none.
+pub(crate) fn median(values: &[f64]) -> Option<f64> {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    (!sorted.is_empty()).then(|| median_of_sorted(&sorted))
+}
+
 /// Returns the median of ascending, non-empty `sorted`.
 pub(crate) fn median_of_sorted(sorted: &[f64]) -> f64 {
     let middle = sorted.len() / 2;

@@ -7,7 +7,7 @@ use crate::{
     record::{Environment, Outcome, Trial},
     spec::{
         Spec,
-        value::{Parameter, Value},
+        value::{Parameter, Pinning, Threads, Value},
     },
     stats::{Standing, Summary},
 };
@@ -74,6 +74,23 @@ impl<'a> Evidence<'a> {
         named.map_or_else(|| value.to_string(), |(_, name)| name.clone())
     }
 
+    /// Returns a value so that it is understood without its parameter's name beside it, in the least words: `1 thread`,
+    /// `100k keys`, `jemalloc`.
+    pub fn phrase(&self, parameter: Parameter, value: &Value) -> String {
+        let text = self.value_text(value);
+        match (parameter, value) {
+            (Parameter::Structure | Parameter::Allocator | Parameter::Mix, _) => text,
+            (Parameter::Threads, Value::Threads(Threads::Count(1))) => "1 thread".to_owned(),
+            (Parameter::Threads, _) => format!("{text} threads"),
+            (Parameter::KeyRange | Parameter::Distribution, _) => format!("{text} keys"),
+            (Parameter::TrialLength, _) => format!("{text} trials"),
+            (Parameter::Pinning, Value::Pinning(Pinning::Cpus(_))) => text,
+            (Parameter::Pinning | Parameter::Reclamation, _) if text == "none" => format!("no {}", title(parameter)),
+            (Parameter::Pinning | Parameter::Reclamation, _) => format!("{text} {}", title(parameter)),
+            _ => format!("{} {text}", title(parameter)),
+        }
+    }
+
     /// Returns what tells a cell from the others of its plan: structure, then every varied parameter.
     pub fn cell_label(&self, cell: u32) -> String {
         let structure = self.plan.cell(cell).structure().label.clone();
@@ -83,11 +100,11 @@ impl<'a> Evidence<'a> {
         }
     }
 
-    /// Returns the varied parameters of a cell but for its structure, such as `threads 2, key range 100k`; empty if
-    /// there are none.
+    /// Returns the varied parameters of a cell but for its structure, such as `2 threads, 100k keys`; empty if there
+    /// are none.
     pub fn configuration_label(&self, cell: u32) -> String {
         let cell = self.plan.cell(cell);
-        let part = |parameter| format!("{} {}", title(parameter), self.value_text(cell.value(parameter)));
+        let part = |parameter| self.phrase(parameter, cell.value(parameter));
         let varied = self.plan.varied().into_iter().filter(|&parameter| parameter != Parameter::Structure);
         varied.map(part).collect::<Vec<String>>().join(", ")
     }

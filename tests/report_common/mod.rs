@@ -193,9 +193,19 @@ fn plan(axes: &[Vec<Value>; Parameter::COUNT], n_trials: u32) -> Plan {
         blocks,
         order: Order::Random,
         seed: 42,
-        checks: ["checksum", "prefill", "pinning", "duration", "allocator", "fairness", "identity", "leaks", "variance"]
-            .map(str::to_owned)
-            .to_vec(),
+        checks: [
+            "checksum",
+            "prefill",
+            "pinning",
+            "duration",
+            "allocator",
+            "fairness",
+            "identity",
+            "leaks",
+            "variance",
+        ]
+        .map(str::to_owned)
+        .to_vec(),
         instruments: Vec::new(),
     }
 }
@@ -213,7 +223,17 @@ fn spec(axes: [Vec<Value>; Parameter::COUNT], shape: &Shape) -> Spec {
         exclude: Vec::new(),
         include: Vec::new(),
         n_trials: shape.n_trials,
-        checks: vec!["checksum", "prefill", "pinning", "duration", "allocator", "fairness", "identity", "leaks", "variance"],
+        checks: vec![
+            "checksum",
+            "prefill",
+            "pinning",
+            "duration",
+            "allocator",
+            "fairness",
+            "identity",
+            "leaks",
+            "variance",
+        ],
         instruments: Vec::new(),
         order: Order::Random,
         seed: 42,

@@ -1,24 +1,23 @@
 //! One panel: the throughputs of one configuration, a row for each structure.
 
-use plotters::{
-    coord::Shift,
-    prelude::*,
-    style::text_anchor::{HPos, Pos, VPos},
-};
+use plotters::style::text_anchor::HPos;
 
 use super::{
-    palette::{self, Ink, Shape},
+    palette,
+    pen::{Area, Drawn, LABEL_CHARS, MARGIN, Pen, Sketch, TITLE_CHARS, TITLE_LINE, UNIT, WIDTH, wrap},
     scale::Scale,
-    svg::UNIT,
 };
 use crate::stats::Interval;
 
-/// Width of a panel in points: on a phone it shrinks to nine tenths, on a page it grows by as much.
-pub(super) const WIDTH: i32 = 400;
-const MARGIN: i32 = 10;
-const HEAD: i32 = 34;
-const ROW: i32 = 44;
-const FOOT: i32 = 40;
+/// Height of a row's marks in points.
+const ROW: i32 = 26;
+/// Height of a line of a label that stands above its marks.
+const LABEL_LINE: i32 = 15;
+const FOOT: i32 = 26;
+/// Width of the medians on the right.
+const NUMBERS: i32 = 50;
+/// Labels up to this length stand beside their marks; a longer one would leave those no room.
+const SIDE_CHARS: usize = 20;
 
 /// What a panel shows. Values are in Mops/s.
 #[derive(Clone, Debug, PartialEq)]
@@ -46,129 +45,135 @@ pub(crate) struct Row {
     pub interval: Option<Interval>,
 }
 
-type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
-type Drawn = Result<(), DrawingAreaErrorKind<std::io::Error>>;
-
-impl Panel {
-    /// Returns the height in points.
-    pub(super) fn height(&self) -> i32 {
-        HEAD + ROW * i32::try_from(self.rows.len()).expect("a panel has few rows") + FOOT
+impl Sketch for Panel {
+    fn title(&self) -> &str {
+        &self.title
     }
 
-    /// Draws the panel with its upper left corner at `(left, top)` in points.
-    pub(super) fn draw(&self, area: &Area, left: i32, top: i32) -> Drawn {
+    fn height(&self) -> i32 {
+        let rows: i32 = self.rows.iter().map(|row| self.row_height(row)).sum();
+        self.head() + rows + FOOT
+    }
+
+    fn draw(&self, area: &Area, left: i32, top: i32) -> Drawn {
         let pen = Pen { area, left, top };
-        let scale = Scale::up_to(self.max);
-        pen.text(&clip(&self.title, 58), (MARGIN, HEAD / 2 - 2), 13, palette::TEXT, HPos::Left)?;
-        pen.axis(&scale, self.height())?;
-        for (row_idx, row) in (0..).zip(&self.rows) {
-            pen.row(row, &scale, HEAD + ROW * row_idx)?;
+        let axis =
+            Axis { scale: Scale::up_to(self.max), left: (left + self.gutter()) * UNIT, span: self.span() * UNIT };
+        pen.title(&self.title_lines())?;
+        let mut row_top = self.head();
+        let mut spans = Vec::new();
+        for row in &self.rows {
+            let bottom = row_top + self.row_height(row);
+            spans.push((bottom - ROW, bottom));
+            row_top = bottom;
+        }
+        axis.draw(&pen, &spans)?;
+        for (row, &(marks_top, _)) in self.rows.iter().zip(&spans) {
+            self.row(&pen, row, &axis, marks_top)?;
         }
         Ok(())
     }
 }
 
-/// Draws in points relative to a panel.
-struct Pen<'a, 'b> {
-    area: &'a Area<'b>,
-    left: i32,
-    top: i32,
-}
-
-impl Pen<'_, '_> {
-    fn at(&self, (x, y): (i32, i32)) -> (i32, i32) {
-        ((self.left + x) * UNIT, (self.top + y) * UNIT)
+impl Panel {
+    fn title_lines(&self) -> Vec<String> {
+        wrap(&self.title, TITLE_CHARS, 3)
     }
 
-    /// Horizontal place of a value, in units.
-    fn x_of(&self, value: f64, scale: &Scale) -> i32 {
-        let span = f64::from((WIDTH - 2 * MARGIN - 12) * UNIT);
-        (self.left + MARGIN) * UNIT + (value / scale.max() * span).round() as i32
+    fn head(&self) -> i32 {
+        11 + TITLE_LINE * i32::try_from(self.title_lines().len()).expect("a title has few lines")
     }
 
-    fn text(&self, text: &str, at: (i32, i32), size: i32, ink: Ink, anchor: HPos) -> Drawn {
-        // The backend divides sizes by 1.24.
-        let font = ("sans-serif", f64::from(size * UNIT) * 1.24).into_font();
-        let style = TextStyle::from(font).color(&ink.rgb).pos(Pos::new(anchor, VPos::Center));
-        self.area.draw(&Text::new(text.to_owned(), self.at(at), style))
+    /// Tells whether labels stand beside their marks, and not above.
+    fn beside(&self) -> bool {
+        self.longest() <= SIDE_CHARS
     }
 
-    fn axis(&self, scale: &Scale, height: i32) -> Drawn {
-        let (upper, lower) = (self.at((0, HEAD + 4)).1, self.at((0, height - FOOT)).1);
-        for &tick in &scale.ticks {
-            let x = self.x_of(tick, scale);
-            let ink = if tick == 0.0 { palette::MUTED } else { palette::GRID };
-            self.area.draw(&PathElement::new(vec![(x, upper), (x, lower)], ink.rgb.stroke_width(UNIT as u32)))?;
-            let style = TextStyle::from(("sans-serif", f64::from(11 * UNIT) * 1.24).into_font())
-                .color(&palette::MUTED.rgb)
-                .pos(Pos::new(HPos::Center, VPos::Center));
-            self.area.draw(&Text::new(scale.label(tick), (x, lower + 10 * UNIT), style))?;
-        }
-        self.text("Mops/s", (WIDTH / 2, height - 11), 11, palette::MUTED, HPos::Center)
+    fn longest(&self) -> usize {
+        self.rows.iter().map(|row| row.label.chars().count()).max().unwrap_or(0)
     }
 
-    fn row(&self, row: &Row, scale: &Scale, top: i32) -> Drawn {
+    /// Left end of the axis in points.
+    fn gutter(&self) -> i32 {
+        // The widest letters of a label take 0.56 of its size of 12 points in the mean.
+        let letters = i32::try_from(self.longest()).expect("a label has few letters");
+        if self.beside() { MARGIN + 18 + letters * 27 / 4 } else { MARGIN + 2 }
+    }
+
+    /// Length of the axis in points.
+    fn span(&self) -> i32 {
+        WIDTH - self.gutter() - MARGIN - NUMBERS
+    }
+
+    fn row_height(&self, row: &Row) -> i32 {
+        if self.beside() { ROW } else { ROW + LABEL_LINE * i32::try_from(lines(row).len()).expect("few lines") }
+    }
+
+    fn row(&self, pen: &Pen, row: &Row, axis: &Axis, top: i32) -> Drawn {
         let (ink, shape) = palette::series(row.series_idx);
-        self.marker(shape, self.at((MARGIN + 8, top + 12)), 4 * UNIT, ink)?;
-        self.text(&clip(&row.label, 40), (MARGIN + 18, top + 12), 12, palette::TEXT, HPos::Left)?;
-        let written = row.median.as_ref().map_or("no trial counts", |(_, written)| written);
-        self.text(written, (WIDTH - MARGIN, top + 12), 12, palette::TEXT, HPos::Right)?;
-        let middle = self.at((0, top + 31)).1;
+        let label_lines = if self.beside() { vec![row.label.clone()] } else { lines(row) };
+        let n_lines = i32::try_from(label_lines.len()).expect("a label has few lines");
+        let label_top = if self.beside() { top + ROW / 2 } else { top - LABEL_LINE * n_lines + 9 };
+        pen.marker(shape, pen.at((MARGIN + 5, label_top)), 4 * UNIT, ink)?;
+        for (line_idx, line) in (0..).zip(&label_lines) {
+            let at = (MARGIN + 15, label_top + LABEL_LINE * line_idx);
+            pen.text(line, at, 12, palette::TEXT, HPos::Left)?;
+        }
+        let written = row.median.as_ref().map_or("none", |(_, written)| written);
+        pen.text(written, (WIDTH - MARGIN, top + ROW / 2), 12, palette::TEXT, HPos::Right)?;
+        let middle = pen.at((0, top + ROW / 2)).1;
         if let Some(interval) = row.interval {
-            let ends = [self.x_of(interval.low, scale), self.x_of(interval.high, scale)];
-            self.area.draw(&PathElement::new(
-                vec![(ends[0], middle), (ends[1], middle)],
-                ink.rgb.stroke_width(2 * UNIT as u32),
-            ))?;
+            let ends = [axis.x_of(interval.low), axis.x_of(interval.high)];
+            pen.line((ends[0], middle), (ends[1], middle), 2 * UNIT, ink)?;
             for x in ends {
-                let cap = vec![(x, middle - 4 * UNIT), (x, middle + 4 * UNIT)];
-                self.area.draw(&PathElement::new(cap, ink.rgb.stroke_width(UNIT as u32)))?;
+                pen.line((x, middle - 4 * UNIT), (x, middle + 4 * UNIT), UNIT, ink)?;
             }
         }
         for (value_idx, &value) in row.values.iter().enumerate() {
-            let at = (self.x_of(value, scale), middle + lane(value_idx) * UNIT);
-            self.marker(shape, at, 2 * UNIT + UNIT / 2, ink)?;
+            let at = (axis.x_of(value), middle + lane(value_idx) * UNIT);
+            pen.marker(shape, at, 2 * UNIT + UNIT / 2, ink)?;
         }
         if let Some((median, _)) = row.median {
-            let x = self.x_of(median, scale);
-            let bar = vec![(x, middle - 9 * UNIT), (x, middle + 9 * UNIT)];
-            self.area.draw(&PathElement::new(bar, palette::TEXT.rgb.stroke_width(2 * UNIT as u32)))?;
+            let x = axis.x_of(median);
+            pen.line((x, middle - 9 * UNIT), (x, middle + 9 * UNIT), 2 * UNIT, palette::TEXT)?;
         }
         Ok(())
     }
+}
 
-    /// Draws a mark of `radius` units around a place in units.
-    fn marker(&self, shape: Shape, (x, y): (i32, i32), radius: i32, ink: Ink) -> Drawn {
-        let fill = ink.rgb.mix(0.65).filled();
-        let r = radius;
-        match shape {
-            Shape::Circle => self.area.draw(&Circle::new((x, y), r, fill)),
-            Shape::Square => self
-                .area
-                .draw(&Rectangle::new([(x - r * 9 / 10, y - r * 9 / 10), (x + r * 9 / 10, y + r * 9 / 10)], fill)),
-            Shape::Triangle => self.area.draw(&Polygon::new(vec![(x, y - r), (x + r, y + r), (x - r, y + r)], fill)),
-            Shape::Diamond => {
-                let d = r * 5 / 4;
-                self.area.draw(&Polygon::new(vec![(x, y - d), (x + d, y), (x, y + d), (x - d, y)], fill))
-            }
-            Shape::Cross => {
-                let stroke = ink.rgb.stroke_width((UNIT * 3 / 2) as u32);
-                self.area.draw(&PathElement::new(vec![(x - r, y - r), (x + r, y + r)], stroke))?;
-                self.area.draw(&PathElement::new(vec![(x - r, y + r), (x + r, y - r)], stroke))
-            }
-        }
+/// The axis of values, in units.
+struct Axis {
+    scale: Scale,
+    left: i32,
+    span: i32,
+}
+
+impl Axis {
+    fn x_of(&self, value: f64) -> i32 {
+        self.left + (value / self.scale.max() * f64::from(self.span)).round() as i32
     }
+
+    /// Draws grid lines beside the marks only, so that none crosses a label, and the ticks below.
+    fn draw(&self, pen: &Pen, spans: &[(i32, i32)]) -> Drawn {
+        let y = |points: i32| pen.at((0, points)).1;
+        let lower = spans.last().map_or(0, |&(_, bottom)| bottom);
+        for &tick in &self.scale.ticks {
+            let x = self.x_of(tick);
+            let ink = if tick == 0.0 { palette::MUTED } else { palette::GRID };
+            for &(top, bottom) in spans {
+                pen.line((x, y(top)), (x, y(bottom)), UNIT, ink)?;
+            }
+            pen.text_at(&self.scale.label(tick), (x, y(lower + 10)), 11, palette::MUTED, HPos::Center)?;
+        }
+        pen.text("Mops/s", (WIDTH - MARGIN, lower + 10), 11, palette::MUTED, HPos::Right)
+    }
+}
+
+fn lines(row: &Row) -> Vec<String> {
+    wrap(&row.label, LABEL_CHARS, 3)
 }
 
 /// Spreads trials over five lanes, so that equal values do not hide each other.
 fn lane(value_idx: usize) -> i32 {
     [0, -5, 5, -2, 3][value_idx % 5]
-}
-
-/// Cuts a text that would leave its place.
-fn clip(text: &str, n_chars: usize) -> String {
-    if text.chars().count() <= n_chars {
-        return text.to_owned();
-    }
-    text.chars().take(n_chars - 1).chain(['…']).collect()
 }

@@ -3,39 +3,45 @@
 
 use plotters::{backend::SVGBackend, drawing::IntoDrawingArea};
 
-use super::{palette, panel, panel::Panel};
-
-/// Coordinates of a drawing a point: the library knows whole coordinates only, and marks need finer ones.
-pub(super) const UNIT: i32 = 4;
-
-/// Panels side by side in a file.
-const N_COLUMNS: usize = 2;
+use super::{
+    palette,
+    pen::{Sketch, UNIT, WIDTH},
+};
 
 /// A drawing in both of its forms.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Drawing {
-    /// The panels as elements one after the other; colours are variables.
+    /// The panels as elements one after the other, row by row; colours are variables.
     pub inline: String,
     /// A whole file; colours are fixed, on white.
     pub standalone: String,
 }
 
+/// Panels in rows of equal lengths; a place may be empty.
+pub(crate) type Grid<'a> = [Vec<Option<&'a dyn Sketch>>];
+
 /// Draws panels. `title` tells what they show to those who cannot see them.
-pub(crate) fn draw(panels: &[Panel], title: &str) -> Drawing {
-    let inline = panels.iter().map(|panel| {
-        let drawn = canvas(&[(panel, 0, 0)], (panel::WIDTH, panel.height()));
-        element(&with_variables(&drawn), (panel::WIDTH, panel.height()), &format!("{title}: {}", panel.title), "panel")
+pub(crate) fn draw(grid: &Grid, title: &str) -> Drawing {
+    let inline = grid.iter().flatten().map(|place| match place {
+        Some(panel) => {
+            let size = (WIDTH, panel.height());
+            let drawn = canvas(&[(*panel, 0, 0)], size);
+            element(&with_variables(&drawn), size, &format!("{title}: {}", panel.title()), "panel")
+        }
+        None => "<div class=\"gap\"></div>\n".to_owned(),
     });
-    Drawing { inline: inline.collect(), standalone: standalone(panels, title) }
+    Drawing { inline: inline.collect(), standalone: standalone(grid, title) }
 }
 
-fn standalone(panels: &[Panel], title: &str) -> String {
+fn standalone(grid: &Grid, title: &str) -> String {
     let (mut placed, mut top) = (Vec::new(), 0);
-    for row in panels.chunks(N_COLUMNS) {
-        placed.extend((0..).zip(row).map(|(column, panel)| (panel, column * panel::WIDTH, top)));
-        top += row.iter().map(Panel::height).max().unwrap_or(0);
+    for row in grid {
+        let at = (0..).zip(row).filter_map(|(column, place)| Some(((*place)?, column * WIDTH, top)));
+        placed.extend(at);
+        top += row.iter().flatten().map(|panel| panel.height()).max().unwrap_or(0);
     }
-    let width = panel::WIDTH * i32::try_from(panels.len().min(N_COLUMNS)).expect("at most two");
+    let n_columns = grid.iter().map(Vec::len).max().unwrap_or(1);
+    let width = WIDTH * i32::try_from(n_columns).expect("a grid has few columns");
     let drawn = canvas(&placed, (width, top));
     let page = format!("<rect width=\"{}\" height=\"{}\" fill=\"#FFFFFF\"/>\n{drawn}", width * UNIT, top * UNIT);
     let svg = element(&page, (width, top), title, "");
@@ -43,7 +49,7 @@ fn standalone(panels: &[Panel], title: &str) -> String {
 }
 
 /// Draws panels at their places; returns what is inside of the `svg` element.
-fn canvas(panels: &[(&Panel, i32, i32)], (width, height): (i32, i32)) -> String {
+fn canvas(panels: &[(&dyn Sketch, i32, i32)], (width, height): (i32, i32)) -> String {
     let mut text = String::new();
     let size = ((width * UNIT) as u32, (height * UNIT) as u32);
     {
@@ -76,6 +82,7 @@ fn with_variables(drawn: &str) -> String {
     })
 }
 
-fn escape(text: &str) -> String {
+/// Escapes text for an element or an attribute of SVG.
+pub(super) fn escape(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }

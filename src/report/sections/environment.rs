@@ -1,8 +1,10 @@
 //! Section `environment`: the whole record of the machine and the build, before and after.
 
+use std::collections::BTreeMap;
+
 use super::{Context, Section, banner};
 use crate::{
-    record::{Entry, Reading, environment::Stability},
+    record::{Entry, Environment, Reading, environment::Stability},
     report::{
         block::{Block, Cell, Table, Tone},
         number::counted,
@@ -32,45 +34,103 @@ fn build(context: &Context) -> Vec<Block> {
             format!("{}.", changed.join(", ")),
         ));
     }
-    let mut groups: Vec<(&str, Vec<&Entry>)> = Vec::new();
-    for entry in &environment.before.entries {
-        let name = entry.key.split('.').next().unwrap_or_default();
+    let entries = both(environment);
+    let differing: Vec<&Both> = entries.iter().filter(|entry| entry.differs()).collect();
+    let n_unreadable = entries.iter().filter(|entry| entry.is_unreadable()).count();
+    let after = match (&environment.after, differing.len()) {
+        (None, _) => String::new(),
+        (Some(_), n) => format!(" {n} read differently after the run."),
+    };
+    blocks.push(Block::paragraph(format!(
+        "{}, {n_unreadable} of them unreadable, each with the reason.{after}",
+        counted(entries.len(), "parameter")
+    )));
+    if !differing.is_empty() {
+        let summary = format!("Different after the run: {}", counted(differing.len(), "parameter"));
+        blocks.push(Block::details(summary, vec![Block::Table(table(&differing))]));
+    }
+    let mut groups: Vec<(&str, Vec<&Both>)> = Vec::new();
+    for entry in &entries {
+        let name = entry.any().key.split('.').next().unwrap_or_default();
         match groups.iter_mut().find(|(known, _)| *known == name) {
             Some((_, entries)) => entries.push(entry),
             None => groups.push((name, vec![entry])),
         }
     }
     for (name, entries) in groups {
-        let unreadable = entries.iter().filter(|entry| matches!(entry.reading, Reading::Unreadable(_))).count();
+        let unreadable = entries.iter().filter(|entry| entry.is_unreadable()).count();
         let summary = match unreadable {
             0 => format!("{name}: {}", counted(entries.len(), "parameter")),
             _ => format!("{name}: {}, {unreadable} unreadable", counted(entries.len(), "parameter")),
         };
-        blocks.push(Block::details(summary, vec![Block::Table(table(context, &entries))]));
+        blocks.push(Block::details(summary, vec![Block::Table(table(&entries))]));
     }
     blocks
 }
 
-fn table(context: &Context, entries: &[&Entry]) -> Table {
-    let mut table = Table::new("", &[("parameter", None), ("before", None), ("after", None), ("source", None)]);
-    let after = context.evidence.environment.after.as_ref();
-    for entry in entries {
-        let later = after.and_then(|after| after.entries.iter().find(|later| later.key == entry.key));
-        let after = match later {
-            None => Cell::new("not recorded").tone(Tone::Unknown),
-            Some(later) if later.reading == entry.reading => Cell::new("same"),
-            Some(later) if entry.stability == Stability::Volatile => reading(later),
-            Some(later) => reading(later).tone(Tone::Warn).strong(),
-        };
-        table.row(vec![Cell::code(&entry.key), reading(entry), after, Cell::new(&entry.source)]);
+/// One parameter before and after the run.
+struct Both<'e> {
+    before: Option<&'e Entry>,
+    after: Option<&'e Entry>,
+    /// Whether there is a record from after the run at all.
+    complete: bool,
+}
+
+impl<'e> Both<'e> {
+    fn any(&self) -> &'e Entry {
+        self.before.or(self.after).expect("both() makes one of an entry")
+    }
+
+    fn differs(&self) -> bool {
+        self.complete && self.before.map(|entry| &entry.reading) != self.after.map(|entry| &entry.reading)
+    }
+
+    fn is_unreadable(&self) -> bool {
+        matches!(self.any().reading, Reading::Unreadable(_))
+    }
+}
+
+/// Pairs the entries of both records, in the order of the first, then what only the second has.
+fn both(environment: &Environment) -> Vec<Both<'_>> {
+    let later = environment.after.iter().flat_map(|after| &after.entries);
+    let mut of_key: BTreeMap<&str, &Entry> = later.map(|entry| (entry.key.as_str(), entry)).collect();
+    let complete = environment.after.is_some();
+    let entries = environment.before.entries.iter();
+    let mut all: Vec<Both> = entries
+        .map(|before| Both { before: Some(before), after: of_key.remove(before.key.as_str()), complete })
+        .collect();
+    all.extend(of_key.into_values().map(|after| Both { before: None, after: Some(after), complete }));
+    all
+}
+
+fn table(entries: &[&Both]) -> Table {
+    let mut table = Table::new("", &[("parameter", None), ("value", None), ("source", None)]);
+    for both in entries {
+        let (entry, or_none) = (both.any(), |entry: Option<&Entry>| entry.map_or("not recorded".to_owned(), text));
+        let mut value = reading(entry);
+        if both.differs() {
+            value = Cell::new(format!("before: {}", or_none(both.before)));
+            value = value.note(format!("after: {}", or_none(both.after)));
+            if entry.stability != Stability::Volatile {
+                value = value.tone(Tone::Warn).strong();
+            }
+        }
+        table.row(vec![Cell::code(&entry.key), value, Cell::new(&entry.source)]);
     }
     table
 }
 
 fn reading(entry: &Entry) -> Cell {
     match &entry.reading {
-        Reading::Value(value) if entry.unit.is_empty() => Cell::new(value),
-        Reading::Value(value) => Cell::new(format!("{value} {}", entry.unit)),
+        Reading::Value(_) => Cell::new(text(entry)),
         Reading::Unreadable(reason) => Cell::new("unreadable").tone(Tone::Unknown).note(reason),
+    }
+}
+
+fn text(entry: &Entry) -> String {
+    match &entry.reading {
+        Reading::Value(value) if entry.unit.is_empty() => value.clone(),
+        Reading::Value(value) => format!("{value} {}", entry.unit),
+        Reading::Unreadable(reason) => format!("unreadable, {reason}"),
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{Context, Section, checks};
+use super::{Context, Section, checks, drift};
 use crate::{
     record::Reading,
     report::{
@@ -28,6 +28,7 @@ fn build(context: &Context) -> Vec<Block> {
     );
     items.extend(virtualised(context));
     items.extend(sample_sizes(context));
+    items.extend(drift::limit(context));
     items.extend(short_trials(context));
     items.extend(single_values(context));
     items.extend(machine_share(context));

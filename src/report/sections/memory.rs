@@ -13,18 +13,21 @@ use crate::{
 
 pub(super) const SECTION: Section = Section { id: "memory", title: "Memory", build };
 
+const COLUMNS: [(&str, Option<&str>); 9] = [
+    ("structure", None),
+    ("bytes per key", Some("B")),
+    ("blocks per key", Some("")),
+    ("allocations per operation", Some("")),
+    ("frees per operation", Some("")),
+    ("left after drop", Some("B")),
+    ("unreclaimed", Some("objects")),
+    ("peak resident", Some("")),
+    ("harness", Some("")),
+];
+
 fn build(context: &Context) -> Vec<Block> {
-    let columns = [
-        ("structure", None),
-        ("bytes per key", Some("B")),
-        ("blocks per key", Some("")),
-        ("allocations per operation", Some("")),
-        ("frees per operation", Some("")),
-        ("left after drop", Some("B")),
-        ("unreclaimed, most", Some("objects")),
-        ("peak resident, median", Some("")),
-        ("of it the harness", Some("")),
-    ];
+    let mut columns = context.configuration_columns();
+    columns.extend(COLUMNS.map(|(title, unit)| (title.to_owned(), unit)));
     let mut table = Table::new("Memory of every cell", &columns);
     let mut by_cell: Vec<Vec<Replied>> = vec![Vec::new(); context.evidence.plan.cells.len()];
     let valid = |replied: &Replied| {
@@ -35,26 +38,28 @@ fn build(context: &Context) -> Vec<Block> {
         by_cell[replied.trial.trial.cell as usize].push(replied);
     }
     let mut counted = false;
-    for &cell in context.evidence.summary.groups.iter().flatten() {
+    let in_order = context.evidence.summary.groups.iter().flat_map(|group| group.iter().enumerate());
+    for (idx, &cell) in in_order {
         let replied = &by_cell[cell as usize];
         let of_kind = |kind| replied.iter().filter(move |replied| replied.trial.trial.kind == kind);
-        let mut row = vec![
-            Cell::new(&context.evidence.plan.cell(cell).structure().label)
-                .note(context.evidence.configuration_label(cell)),
-        ];
+        let mut row = context.configuration(cell, idx > 0);
+        row.push(Cell::new(&context.evidence.plan.cell(cell).structure().label));
         counted |= of_kind(BlockKind::Account).next().is_some();
         row.extend(accounted(of_kind(BlockKind::Account).next()));
         row.extend(resident(&of_kind(BlockKind::Measure).copied().collect::<Vec<Replied>>()));
         table.row(row);
     }
-    let note = if counted {
-        "The first five columns come from trials of their own under a counting hook, which are never summarised as \
-         throughput. Resident memory is the kernel's account of timed trials and includes the harness."
+    let source = if counted {
+        "What a key takes, what an operation does and what is left after drop come from trials of their own under a counting \
+         hook, which are never summarised as throughput."
     } else {
-        "The first five columns need accounting trials, which this run does not have. Resident memory is the kernel's \
-         account of timed trials and includes the harness."
+        "What a key takes and what an operation does need accounting trials, which this run does not have."
     };
-    vec![Block::Table(table.noted(note))]
+    let table = table.noted(format!(
+        "{source} Unreclaimed: the most of any timed trial. Peak resident memory: the median over the timed trials by the \
+         kernel's account, with the harness, whose share stands beside it."
+    ));
+    vec![Block::Table(table)]
 }
 
 fn accounted(replied: Option<&Replied>) -> [Cell; 5] {

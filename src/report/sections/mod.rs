@@ -2,13 +2,17 @@
 
 use super::{
     answer::{self, Lead},
-    block::{Block, Tone},
+    block::{Block, Cell, Tone},
 };
-use crate::verdict::{self, ClaimDecision, Evidence, Grade, Verdict};
+use crate::{
+    spec::value::Parameter,
+    verdict::{self, ClaimDecision, Evidence, Grade, Verdict, evidence::title},
+};
 
 mod banner;
 mod checks;
 mod dependence;
+mod drift;
 mod environment;
 mod failures;
 mod limits;
@@ -27,6 +31,7 @@ static ALL: &[&Section] = &[
     &results::SECTION,
     &dependence::SECTION,
     &checks::SECTION,
+    &drift::SECTION,
     &memory::SECTION,
     &proofs::SECTION,
     &failures::SECTION,
@@ -75,6 +80,24 @@ pub(crate) fn build(evidence: &Evidence) -> Vec<Built> {
 }
 
 impl Context<'_> {
+    /// Returns the parameters that vary, but for the structure, in plan order.
+    fn varied(&self) -> Vec<Parameter> {
+        let varied = self.evidence.plan.varied().into_iter();
+        varied.filter(|&parameter| parameter != Parameter::Structure).collect()
+    }
+
+    /// Returns a column for each varied parameter.
+    fn configuration_columns(&self) -> Vec<(String, Option<&'static str>)> {
+        self.varied().into_iter().map(|parameter| (title(parameter), None)).collect()
+    }
+
+    /// Returns the cells of those columns; `again` if the row above has the same.
+    fn configuration(&self, cell: u32, again: bool) -> Vec<Cell> {
+        let cell = self.evidence.plan.cell(cell);
+        let value = |parameter| Cell { again, ..Cell::new(self.evidence.value_text(cell.value(parameter))) };
+        self.varied().into_iter().map(value).collect()
+    }
+
     /// Returns the verdict of a check.
     fn grade(&self, check: &str) -> Option<Grade> {
         self.verdicts.iter().find(|verdict| verdict.info.name == check).map(|verdict| verdict.grade)

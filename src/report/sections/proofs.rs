@@ -38,6 +38,7 @@ fn build(context: &Context) -> Vec<Block> {
     if n_trials == 0 {
         return vec![Block::paragraph("No trial has a reply: nothing is proven.")];
     }
+    table.per_trial = true;
     let table = table.noted(
         "Keys after: size found by the structure's own walk, with the wrapping key sum; both are computed from the \
          operations too. Prefill: keys reached, by how many threads. Pins: CPUs that the kernel allows, thread by thread. \

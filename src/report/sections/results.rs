@@ -3,184 +3,134 @@
 use super::{Context, Section};
 use crate::{
     report::{
-        block::{Block, Cell, Figure, Table, Tone},
+        block::{Block, Cell, Table, Tone},
+        figures,
         number::{self, NONE, counted},
-        plot::{Drawing, Panel, Row, draw},
+        plot,
     },
-    spec::value::Parameter,
-    stats::{Answer, CellSummary, Comparison, Description, Interval, bootstrap, validity},
+    stats::{Answer, CellSummary, Comparison, Description, bootstrap, validity},
 };
 
 pub(super) const SECTION: Section = Section { id: "results", title: "Results", build };
 
-/// Panels of one figure: what fits a page.
-const MAX_PANELS: usize = 8;
+/// Columns of the table of cells, after those of the configuration.
+const COLUMNS: [(&str, Option<&str>); 7] = [
+    ("structure", None),
+    ("median", Some("Mops/s")),
+    ("95 % interval", Some("Mops/s")),
+    ("n", Some("")),
+    ("CV", Some("")),
+    ("outliers", Some("z / Tukey")),
+    ("every trial", Some("Mops/s")),
+];
 
-/// Figures of a report; a reader of more looks for a configuration, and finds it in the table.
-const MAX_FIGURES: usize = 6;
-
-/// Panels share an axis unless the smallest would shrink below this share of it.
-const MIN_SHARED: f64 = 0.25;
+/// Values that a strip tells in words too.
+const MAX_TOLD: usize = 20;
 
 fn build(context: &Context) -> Vec<Block> {
-    let mut blocks = figures(context);
+    let mut blocks = figures::throughput(context.evidence);
     blocks.push(Block::Table(cells(context)));
     let comparisons = &context.evidence.summary.comparisons;
     if comparisons.is_empty() {
         blocks.push(Block::paragraph("No two cells differ in their structure only: nothing is compared."));
     } else {
         let table = Block::Table(self::comparisons(context, comparisons));
-        blocks.push(Block::details(format!("All {}", counted(comparisons.len(), "comparison")), vec![table]));
+        blocks.push(Block::details(format!("{} in full", counted(comparisons.len(), "comparison")), vec![table]));
     }
     blocks
-}
-
-fn figures(context: &Context) -> Vec<Block> {
-    let groups: Vec<&Vec<u32>> = context.evidence.summary.groups.iter().collect();
-    let panels: Vec<Panel> =
-        groups.iter().map(|group| panel(context, group)).filter(|panel| !panel.rows.is_empty()).collect();
-    let n_left_out = panels.len().saturating_sub(MAX_PANELS * MAX_FIGURES);
-    let chunks = panels.chunks(MAX_PANELS).take(MAX_FIGURES).enumerate();
-    let mut blocks: Vec<Block> = chunks.map(|(idx, panels)| figure(context, panels.to_vec(), idx)).collect();
-    if n_left_out > 0 {
-        blocks.push(Block::paragraph(format!(
-            "{} are left out of the figures for want of space; all are in the table and in data.csv.",
-            counted(n_left_out, "configuration")
-        )));
-    }
-    blocks
-}
-
-fn figure(context: &Context, mut panels: Vec<Panel>, figure_idx: usize) -> Block {
-    let largest = panels.iter().map(|panel| panel.max).fold(0.0, f64::max);
-    let smallest = panels.iter().map(|panel| panel.max).fold(f64::INFINITY, f64::min);
-    let shared = smallest >= MIN_SHARED * largest;
-    if shared {
-        panels.iter_mut().for_each(|panel| panel.max = largest);
-    }
-    let axes = match (panels.len(), shared) {
-        (1, _) => "The axis starts at zero.",
-        (_, true) => "All axes start at zero and are the same.",
-        (_, false) => "All axes start at zero; they differ between panels.",
-    };
-    let quick = if context.evidence.quick { " Quick run: do not publish." } else { "" };
-    let title = "Throughput by structure".to_owned();
-    let caption = format!(
-        "Each mark is one trial; the upright bar is the median, the line its 95 % interval where there are more than \
-         five trials. {axes} Higher is better.{quick}"
-    );
-    let Drawing { inline, standalone } = draw(&panels, &title);
-    Block::Figure(Figure { file: format!("throughput-{}.svg", figure_idx + 1), title, caption, inline, standalone })
-}
-
-fn panel(context: &Context, group: &[u32]) -> Panel {
-    let evidence = context.evidence;
-    let structures = &evidence.plan.values[Parameter::Structure as usize];
-    let competing =
-        group.iter().copied().filter(|&cell| !validity::stores_nothing(&evidence.plan.cell(cell).structure().name));
-    let rows: Vec<Row> = competing
-        .map(|cell| {
-            let summary = evidence.summary.cell(cell);
-            let described = summary.description.as_ref();
-            let value = evidence.plan.cell(cell).value(Parameter::Structure);
-            Row {
-                label: crate::report::text::visible(&value.to_string()),
-                series_idx: structures.iter().position(|known| known == value).unwrap_or(0),
-                values: summary.values.iter().map(|value| value / 1e6).collect(),
-                median: described.map(|described| (described.median / 1e6, number::mops(described.median))),
-                interval: described.and_then(|described| described.interval).map(mega),
-            }
-        })
-        .collect();
-    let max = rows.iter().flat_map(|row| row.values.iter().copied()).fold(0.0, f64::max);
-    let title = match group.first().map_or(String::new(), |&cell| evidence.configuration_label(cell)) {
-        title if title.is_empty() => "the only configuration".to_owned(),
-        title => title,
-    };
-    Panel { title: crate::report::text::visible(&title), rows, max }
-}
-
-fn mega(interval: Interval) -> Interval {
-    Interval { low: interval.low / 1e6, high: interval.high / 1e6 }
 }
 
 fn cells(context: &Context) -> Table {
     let evidence = context.evidence;
-    let varied: Vec<Parameter> =
-        evidence.plan.varied().into_iter().filter(|&parameter| parameter != Parameter::Structure).collect();
-    let titles: Vec<String> = varied.iter().map(|&parameter| crate::verdict::evidence::title(parameter)).collect();
-    let mut columns: Vec<(&str, Option<&'static str>)> = titles.iter().map(|title| (title.as_str(), None)).collect();
-    columns.extend([
-        ("structure", None),
-        ("median", Some("Mops/s")),
-        ("95 % interval", Some("Mops/s")),
-        ("n", Some("")),
-        ("CV", Some("")),
-        ("every trial", Some("Mops/s")),
-    ]);
+    let mut columns = context.configuration_columns();
+    columns.extend(COLUMNS.map(|(title, unit)| (title.to_owned(), unit)));
     let mut table = Table::new("Throughput of every cell", &columns);
-    if let Some(column) = table.columns.last_mut() {
-        column.wide = true;
-    }
     for (group, lead) in evidence.summary.groups.iter().zip(&context.leads) {
-        for &cell in group {
-            let mut row: Vec<Cell> = varied
-                .iter()
-                .map(|&parameter| Cell::new(evidence.value_text(evidence.plan.cell(cell).value(parameter))))
-                .collect();
+        let most = group.iter().flat_map(|&cell| &evidence.summary.cell(cell).values).copied().fold(0.0, f64::max);
+        for (idx, &cell) in group.iter().enumerate() {
+            let mut row = context.configuration(cell, idx > 0);
             // Where none is distinguishable from the fastest, none stands out.
             let leads = lead.next.is_some() && lead.leaders.contains(&cell);
-            row.extend(cell_numbers(context, evidence.summary.cell(cell), leads));
+            row.extend(cell_numbers(context, evidence.summary.cell(cell), leads, most));
             table.row(row);
         }
     }
     table.noted(
         "Throughput is the sum over the threads of operations over that thread's own measured time. The interval is the \
          exact percentile bootstrap of the median; at five trials or fewer there is none that reaches 95 %, so every \
-         trial is shown. Bold: the fastest of its configuration and what is not distinguishable from it. Outliers are \
-         counted and kept.",
+         trial is shown. Bold: the fastest of its configuration and what is not distinguishable from it. Every trial is drawn or listed; a drawing goes from zero to the \
+         fastest trial of the configuration. Outliers are counted, \
+         by modified z-score and by Tukey's fences, and kept.",
     )
 }
 
-fn cell_numbers(context: &Context, summary: &CellSummary, leads: bool) -> Vec<Cell> {
+fn cell_numbers(context: &Context, summary: &CellSummary, leads: bool, most: f64) -> Vec<Cell> {
     let structure = context.evidence.plan.cell(summary.cell).structure();
     let bound = if validity::stores_nothing(&structure.name) { "bound of the harness" } else { "" };
     let mut label = Cell::new(&structure.label).note(bound);
     label.strong = leads;
-    let lost = summary.n_failed + summary.n_excluded;
     let n = Cell::new(summary.values.len().to_string());
-    let n = if summary.values.len() < summary.n_planned {
-        n.note(format!("of {}, {lost} failed or excluded", summary.n_planned)).tone(Tone::Bad)
-    } else {
-        n
-    };
+    let n = if summary.values.len() < summary.n_planned { n.note(lost(summary)).tone(Tone::Bad) } else { n };
     let Some(described) = &summary.description else {
         let none = || Cell::new(NONE);
-        return vec![label, none().tone(Tone::Bad), none(), n, none(), Cell::new("no trial counts").tone(Tone::Bad)];
+        return vec![
+            label,
+            none().tone(Tone::Bad),
+            none(),
+            n,
+            none(),
+            none(),
+            Cell::new("no trial counts").tone(Tone::Bad),
+        ];
     };
-    let mut median = Cell::new(number::mops(described.median));
-    median.strong = label.strong;
+    let median = Cell::new(number::mops(described.median));
     let none = if described.n < bootstrap::MIN_N { "none: n ≤ 5" } else { "none: n > 1000" };
     let interval = described.interval.map_or(none.to_owned(), number::mops_interval);
     let cv = described.cv.map_or(Cell::new(NONE), |cv| {
         let cell = Cell::new(number::percent(cv));
         if cv > 0.05 { cell.tone(Tone::Warn) } else { cell }
     });
-    vec![label, median, Cell::new(interval), n, cv, raw(summary, described)]
+    let mut raw = raw(summary);
+    let series_idx = figures::series_idx(context.evidence, summary.cell);
+    if most > 0.0 {
+        raw.drawing = plot::strip(&summary.values, described.median, most, series_idx, &told(summary));
+    }
+    vec![label, median, Cell::new(interval), n, cv, Cell::new(outliers(described)), raw]
 }
 
-/// Every value in trial order, with the number of outliers.
-fn raw(summary: &CellSummary, described: &Description) -> Cell {
+/// What became of the planned trials that do not count.
+fn lost(summary: &CellSummary) -> String {
+    let n_bad = summary.n_failed + summary.n_excluded;
+    let n_missing = summary.n_planned - summary.values.len() - n_bad;
+    let parts = [(n_bad, "failed or excluded"), (n_missing, "not run")].into_iter().filter(|(count, _)| *count > 0);
+    let parts: Vec<String> = parts.map(|(count, what)| format!("{count} {what}")).collect();
+    format!("of {}: {}", summary.n_planned, parts.join(", "))
+}
+
+/// The strip in words.
+fn told(summary: &CellSummary) -> String {
+    let shown: Vec<String> = summary.values.iter().take(MAX_TOLD).map(|&value| number::mops(value)).collect();
+    let rest = summary.values.len().saturating_sub(MAX_TOLD);
+    let rest = if rest > 0 { format!(" and {rest} more") } else { String::new() };
+    format!("Mops/s, trial by trial: {}{rest}", shown.join(", "))
+}
+
+/// Every value in trial order.
+fn raw(summary: &CellSummary) -> Cell {
     const MAX_SHOWN: usize = 12;
     let shown: Vec<String> = summary.values.iter().take(MAX_SHOWN).map(|&value| number::mops(value)).collect();
     let rest = summary.values.len().saturating_sub(MAX_SHOWN);
     let rest = if rest > 0 { format!(" and {rest} more below") } else { String::new() };
-    let outliers: Vec<String> = [("modified z", described.outliers_modified_z), ("Tukey", described.outliers_tukey)]
-        .into_iter()
-        .filter_map(|(method, count)| count.filter(|&count| count > 0).map(|count| format!("{count} by {method}")))
-        .collect();
-    let note = if outliers.is_empty() { String::new() } else { format!("outliers: {}", outliers.join(", ")) };
-    Cell::new(format!("{}{rest}", shown.join(" "))).note(note)
+    Cell::new(format!("{}{rest}", shown.join(" ")))
+}
+
+/// How many values are outliers by modified z-score and by Tukey's fences.
+fn outliers(described: &Description) -> String {
+    let text = |count: Option<usize>| count.map_or(NONE.to_owned(), |count| count.to_string());
+    match (described.outliers_modified_z, described.outliers_tukey) {
+        (None | Some(0), None | Some(0)) => "none".to_owned(),
+        (modified_z, tukey) => format!("{} / {}", text(modified_z), text(tukey)),
+    }
 }
 
 fn comparisons(context: &Context, comparisons: &[Comparison]) -> Table {
@@ -229,7 +179,7 @@ fn comparisons(context: &Context, comparisons: &[Comparison]) -> Table {
     }
     table.noted(format!(
         "Ratio of medians with its bootstrap interval; Hodges-Lehmann shift; two-sided Mann-Whitney test, corrected by \
-         Holm over all {} of this report. Below 0.05 corrected, the answer is faster or slower; otherwise it is not \
+         Holm over the {} of this report. Below 0.05 corrected, the answer is faster or slower; otherwise it is not \
          distinguishable, which is not the same as equal.",
         counted(comparisons.len(), "comparison")
     ))
