@@ -137,6 +137,7 @@ fn by_value(evidence: &Evidence, leads: &[Lead], dependence: &Dependence, n_open
         let is = if idx == 0 { " is the fastest" } else { "" };
         let often = match (run.n_alone, run.n_decided) {
             (1, 1) => String::new(),
+            (2, 2) => " in both".to_owned(),
             (n, of) if n == of => format!(" in all {of}"),
             (n, of) => format!(" in {n} of {of}"),
         };

@@ -16,6 +16,9 @@ use crate::{
 /// Figures of a report; a reader of more looks for a configuration, and finds it in the table.
 const MAX_FIGURES: usize = 6;
 
+/// Trials of a figure of drift; more would hide each other and make the page heavy.
+const MAX_POINTS: usize = 4000;
+
 /// Panels share an axis unless the smallest would shrink below this share of it.
 const MIN_SHARED: f64 = 0.25;
 
@@ -194,6 +197,7 @@ pub(crate) fn drift(evidence: &Evidence, tracks: &[Track]) -> Block {
     let range = (ratios().fold(f64::INFINITY, f64::min), ratios().fold(0.0, f64::max));
     let last_position =
         tracks.iter().filter_map(|track| track.points.last()).map(|point| point.position).max().unwrap_or(0);
+    let n_points: usize = tracks.iter().map(|track| track.points.len()).sum();
     let panel = |track: &Track| {
         let mut series: Vec<usize> = track.points.iter().map(|point| point.series_idx).collect();
         series.sort_unstable();
@@ -203,7 +207,7 @@ pub(crate) fn drift(evidence: &Evidence, tracks: &[Track]) -> Block {
         Drift {
             title,
             legend: series.into_iter().map(|idx| (idx, label(idx))).collect(),
-            points: track.points.clone(),
+            points: if n_points > MAX_POINTS { Vec::new() } else { track.points.clone() },
             steps: steps(track),
             last_position,
             range,
@@ -215,9 +219,16 @@ pub(crate) fn drift(evidence: &Evidence, tracks: &[Track]) -> Block {
         last.resize(2, None);
     }
     let axis = if range.0 >= 0.1 { " The axis does not start at zero." } else { "" };
-    let caption = format!(
+    let marks = if n_points > MAX_POINTS {
+        format!(
+            "{n_points} trials are too many to be drawn one by one; what counts is a trial's throughput over the median of its own cell."
+        )
+    } else {
         "Each mark is one trial, in the order in which they ran; its height is its throughput over the median of its own \
-         cell. The bars are the medians of the blocks, each of which holds one trial of every cell. Look for bars that climb or \
+         cell.".to_owned()
+    };
+    let caption = format!(
+        "{marks} The bars are the medians of the blocks, each of which holds one trial of every cell. Look for bars that climb or \
          fall together in all structures: then the machine changed during the run. Blocks spread that over all cells, so \
          that it widens the intervals rather than favours one.{axis}{}",
         quick(evidence)

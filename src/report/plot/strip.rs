@@ -16,7 +16,7 @@ pub(crate) fn strip(values: &[f64], median: f64, max: f64, series_idx: usize, te
     let text = escape(text);
     let variable = palette::series(series_idx).0.variable;
     let mut svg = format!(
-        "<svg class=\"strip\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" role=\"img\" aria-label=\"{text}\"><title>{text}</title>\
+        "<svg class=\"strip\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" role=\"img\"><title>{text}</title>\
          <path class=\"base\" d=\"M{MARGIN} 2V16M{MARGIN} 9H{}\"/>",
         WIDTH - MARGIN
     );

@@ -80,7 +80,7 @@ fn place(context: &Context, lead: &Lead, cell: u32) -> Cell {
     let ratio = |best: f64| number::ratio(own / best);
     match best {
         None => shown.note("nothing to compare"),
-        Some(_) if lead.alone() == Some(cell) => shown.tone(Tone::Good).note("◆\u{a0}fastest"),
+        Some(_) if lead.alone() == Some(cell) => shown.strong().note("◆\u{a0}fastest"),
         Some(best) if lead.leaders.contains(&cell) => shown.note(format!("◇\u{a0}open,\u{a0}{}", ratio(best))),
         Some(best) => shown.note(ratio(best)),
     }

@@ -20,9 +20,9 @@ const COLUMNS: [(&str, Option<&str>); 9] = [
     ("allocations per operation", Some("")),
     ("frees per operation", Some("")),
     ("left after drop", Some("B")),
-    ("unreclaimed, most", Some("objects")),
-    ("peak resident, median", Some("")),
-    ("of it the harness", Some("")),
+    ("unreclaimed", Some("objects")),
+    ("peak resident", Some("")),
+    ("harness", Some("")),
 ];
 
 fn build(context: &Context) -> Vec<Block> {
@@ -49,14 +49,17 @@ fn build(context: &Context) -> Vec<Block> {
         row.extend(resident(&of_kind(BlockKind::Measure).copied().collect::<Vec<Replied>>()));
         table.row(row);
     }
-    let note = if counted {
-        "The counts per key and per operation and what is left after drop come from trials of their own under a counting hook, which are never summarised as \
-         throughput. Resident memory is the kernel's account of timed trials and includes the harness."
+    let source = if counted {
+        "What a key takes, what an operation does and what is left after drop come from trials of their own under a counting \
+         hook, which are never summarised as throughput."
     } else {
-        "Counts per key and per operation need accounting trials, which this run does not have. Resident memory is the kernel's \
-         account of timed trials and includes the harness."
+        "What a key takes and what an operation does need accounting trials, which this run does not have."
     };
-    vec![Block::Table(table.noted(note))]
+    let table = table.noted(format!(
+        "{source} Unreclaimed: the most of any timed trial. Peak resident memory: the median over the timed trials by the \
+         kernel's account, with the harness, whose share stands beside it."
+    ));
+    vec![Block::Table(table)]
 }
 
 fn accounted(replied: Option<&Replied>) -> [Cell; 5] {

@@ -35,7 +35,7 @@ fn build(context: &Context) -> Vec<Block> {
         blocks.push(Block::paragraph("No two cells differ in their structure only: nothing is compared."));
     } else {
         let table = Block::Table(self::comparisons(context, comparisons));
-        blocks.push(Block::details(format!("All {}", counted(comparisons.len(), "comparison")), vec![table]));
+        blocks.push(Block::details(format!("{} in full", counted(comparisons.len(), "comparison")), vec![table]));
     }
     blocks
 }
@@ -58,8 +58,8 @@ fn cells(context: &Context) -> Table {
     table.noted(
         "Throughput is the sum over the threads of operations over that thread's own measured time. The interval is the \
          exact percentile bootstrap of the median; at five trials or fewer there is none that reaches 95 %, so every \
-         trial is shown. Bold: the fastest of its configuration and what is not distinguishable from it. Strips: every \
-         trial and the median, from zero to the fastest trial of the configuration. Outliers are counted, \
+         trial is shown. Bold: the fastest of its configuration and what is not distinguishable from it. Every trial is drawn or listed; a drawing goes from zero to the \
+         fastest trial of the configuration. Outliers are counted, \
          by modified z-score and by Tukey's fences, and kept.",
     )
 }
@@ -69,13 +69,8 @@ fn cell_numbers(context: &Context, summary: &CellSummary, leads: bool, most: f64
     let bound = if validity::stores_nothing(&structure.name) { "bound of the harness" } else { "" };
     let mut label = Cell::new(&structure.label).note(bound);
     label.strong = leads;
-    let lost = summary.n_failed + summary.n_excluded;
     let n = Cell::new(summary.values.len().to_string());
-    let n = if summary.values.len() < summary.n_planned {
-        n.note(format!("of {}, {lost} failed or excluded", summary.n_planned)).tone(Tone::Bad)
-    } else {
-        n
-    };
+    let n = if summary.values.len() < summary.n_planned { n.note(lost(summary)).tone(Tone::Bad) } else { n };
     let Some(described) = &summary.description else {
         let none = || Cell::new(NONE);
         return vec![
@@ -101,6 +96,15 @@ fn cell_numbers(context: &Context, summary: &CellSummary, leads: bool, most: f64
         raw.drawing = plot::strip(&summary.values, described.median, most, series_idx, &told(summary));
     }
     vec![label, median, Cell::new(interval), n, cv, Cell::new(outliers(described)), raw]
+}
+
+/// What became of the planned trials that do not count.
+fn lost(summary: &CellSummary) -> String {
+    let n_bad = summary.n_failed + summary.n_excluded;
+    let n_missing = summary.n_planned - summary.values.len() - n_bad;
+    let parts = [(n_bad, "failed or excluded"), (n_missing, "not run")].into_iter().filter(|(count, _)| *count > 0);
+    let parts: Vec<String> = parts.map(|(count, what)| format!("{count} {what}")).collect();
+    format!("of {}: {}", summary.n_planned, parts.join(", "))
 }
 
 /// The strip in words.
@@ -175,7 +179,7 @@ fn comparisons(context: &Context, comparisons: &[Comparison]) -> Table {
     }
     table.noted(format!(
         "Ratio of medians with its bootstrap interval; Hodges-Lehmann shift; two-sided Mann-Whitney test, corrected by \
-         Holm over all {} of this report. Below 0.05 corrected, the answer is faster or slower; otherwise it is not \
+         Holm over the {} of this report. Below 0.05 corrected, the answer is faster or slower; otherwise it is not \
          distinguishable, which is not the same as equal.",
         counted(comparisons.len(), "comparison")
     ))

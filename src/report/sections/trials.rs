@@ -22,7 +22,6 @@ fn build(context: &Context) -> Vec<Block> {
         ("throughput", Some("Mops/s")),
         ("standing", None),
         ("seed", None),
-        ("started", None),
     ];
     let mut table = Table::new("", &columns);
     for (record_idx, (trial, summary)) in evidence.trials.iter().zip(&evidence.summary.trials).enumerate() {
@@ -44,7 +43,6 @@ fn build(context: &Context) -> Vec<Block> {
             Cell::new(summary.throughput.map_or(NONE.to_owned(), number::mops)),
             standing,
             Cell::code(trial.request.seed.to_string()),
-            Cell::new(&trial.started),
         ]);
     }
     let n_records = table.rows.len();
@@ -52,7 +50,9 @@ fn build(context: &Context) -> Vec<Block> {
         return vec![Block::paragraph("There is no record.")];
     }
     table.per_trial = true;
-    let table = table.noted("Record: line of trials.jsonl, from 0. Position: place in the planned order.");
+    let table = table.noted(
+        "Record: line of trials.jsonl, from 0. Position: place in the planned order. When each began is in data.csv.",
+    );
     vec![
         Block::paragraph(
             "In the order of the journal. data.csv has every field of every record; trials.jsonl is the record itself, a line \
