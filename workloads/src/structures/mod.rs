@@ -1,6 +1,7 @@
 //! The catalogue: one file a structure, one line each in [`ALL`].
 
 pub mod crossbeam_skiplist;
+mod fan;
 pub mod harris01;
 pub mod mutex_btree;
 pub mod nm14;
