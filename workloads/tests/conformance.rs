@@ -207,6 +207,8 @@ fn instances_share_nothing() {
         let (mut one, mut other, mut untouched) = (subject.make(), subject.make(), subject.make());
         let mut held = untouched.handle();
         assert!(held.insert(5, 5));
+        // What this insertion has replaced, in structures that never change a node in place.
+        let unreclaimed = untouched.unreclaimed();
         // Uses both in turn on each thread, so that any thread-local state would mix them up.
         thread::scope(|scope| {
             for thread in 0..n_threads() {
@@ -236,6 +238,6 @@ fn instances_share_nothing() {
         drop(one);
         check_audit(subject, &mut *other, in_other);
         check_audit(subject, &mut *untouched, [5]);
-        assert!(matches!(untouched.unreclaimed(), Some(0) | None), "{}", subject.name());
+        assert!(untouched.unreclaimed() <= unreclaimed && unreclaimed <= Some(2), "{}", subject.name());
     }
 }
