@@ -1,5 +1,6 @@
 //! The catalogue: one file a structure, one line each in [`ALL`].
 
+pub mod abtree17;
 pub mod crossbeam_skiplist;
 mod fan;
 pub mod harris01;
@@ -20,6 +21,7 @@ use crate::{
 /// Every structure that can be run, in the order in which listings show them.
 pub static ALL: &[&Structure] = &[
     &nm14::STRUCTURE,
+    &abtree17::STRUCTURE,
     &occ_abtree22::STRUCTURE,
     &harris01::STRUCTURE,
     &crossbeam_skiplist::STRUCTURE,
@@ -36,7 +38,6 @@ pub static PLANNED: &[&str] = &[
     "bcco10",
     "citrus14",
     "dgt15",
-    "abtree17",
     "fraser03",
     "hlls07",
     "michael02",
