@@ -21,8 +21,8 @@ use rare_workloads::{
     families::set::{ConcurrentSet, Parameters, SetHandle},
     reclaim::{Epoch, NoReclamation},
     structures::{
-        crossbeam_skiplist::CrossbeamSkiplist, harris01::Harris01, mutex_btree::MutexBtree, nm14::Nm14, noop::Noop,
-        occ_abtree22::OccAbtree22, rwlock_btree::RwlockBtree,
+        abtree17::Abtree17, crossbeam_skiplist::CrossbeamSkiplist, harris01::Harris01, mutex_btree::MutexBtree,
+        nm14::Nm14, noop::Noop, occ_abtree22::OccAbtree22, rwlock_btree::RwlockBtree,
     },
 };
 
@@ -36,10 +36,12 @@ fn main() {
     let (n_keys, n_threads) = (number(100_000), number(2));
     let chosen: Vec<String> = words.collect();
     type Run = fn(u64, u64) -> f64;
-    let runs: [(&str, Run); 11] = [
+    let runs: [(&str, Run); 13] = [
         ("noop", measure::<Noop>),
         ("nm14/epoch", measure::<Nm14<Epoch>>),
         ("nm14/none", measure::<Nm14<NoReclamation>>),
+        ("abtree17/epoch", measure::<Abtree17<Epoch>>),
+        ("abtree17/none", measure::<Abtree17<NoReclamation>>),
         ("occ-abtree22/epoch", measure::<OccAbtree22<Epoch>>),
         ("occ-abtree22/none", measure::<OccAbtree22<NoReclamation>>),
         ("crossbeam-skiplist/epoch", measure::<CrossbeamSkiplist<Epoch>>),

@@ -113,6 +113,12 @@ fn drop_gives_everything_back() {
                 assert!(n_keys < 1000 || retired > 1000, "{name} retired only {retired} objects");
                 continue;
             }
+            if subject.info.name == "abtree17" {
+                // Leaves of many keys, and the records of updates.
+                assert_eq!(blocks, retired, "blocks leaked by {name}");
+                assert!(retired > 1000 && (96 * blocks..=192 * blocks).contains(&bytes), "{name} leaked {bytes} bytes");
+                continue;
+            }
             assert!(retired > 1000, "{name} retired only {retired} objects, so this proves little");
             if subject.info.name == "crossbeam-skiplist" {
                 // The crate's queue of what it would free leaks as well.

@@ -46,13 +46,8 @@ use crate::{
     harness::SetDriver,
     protocol::{Audit, Reclamation},
     reclaim::{Alone, Epoch, Guard, Local, NoReclamation, Reclaimer},
-    structures::{Adt, Info, Insert, ParameterInfo, Reclaims, Semantics, Structure},
+    structures::{Adt, Info, Insert, ParameterInfo, Reclaims, Semantics, Structure, fan::MIN_SIZE},
 };
-
-/// The paper's a: fewest children or keys of a node other than the root, at rest.
-const MIN_SIZE: usize = 2;
-/// The paper's b: most children or keys of a node.
-const MAX_SIZE: usize = 11;
 
 /// Registry entry.
 pub static STRUCTURE: Structure = Structure {

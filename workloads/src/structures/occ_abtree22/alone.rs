@@ -1,11 +1,14 @@
 //! Walks of the tree by a thread that is alone: the audit, and freeing it all.
 
 use super::{
-    MIN_SIZE,
     internal::{Internal, Link, Node},
     leaf::{Entries, Leaf},
 };
-use crate::{protocol::Audit, reclaim::Alone, structures::walk::Walk};
+use crate::{
+    protocol::Audit,
+    reclaim::Alone,
+    structures::{fan::MIN_SIZE, walk::Walk},
+};
 
 /// A subtree to visit.
 #[derive(Clone, Copy)]

@@ -13,8 +13,11 @@ use std::{
     },
 };
 
-use super::{MAX_SIZE, leaf::Leaf, wait::Wait};
-use crate::reclaim::Guard;
+use super::{leaf::Leaf, wait::Wait};
+use crate::{
+    reclaim::Guard,
+    structures::fan::{Fan, MAX_SIZE},
+};
 
 /// The edge leads to a leaf.
 const LEAF: usize = 1;
@@ -57,25 +60,31 @@ pub(super) enum Node<'g> {
 /// An internal node locked by this thread.
 pub(super) struct InternalLock<'g>(&'g Internal);
 
-/// Keys and children of an internal node in the making; room for one child too many.
-#[derive(Clone)]
-pub(super) struct Fan {
-    keys: [u64; MAX_SIZE],
-    children: [Word; MAX_SIZE + 1],
-    pub(super) n_children: usize,
-}
-
 impl Internal {
     /// Makes a node of one child and no key.
     pub(super) fn over(child: Word) -> Self {
-        Fan::of_one(child).internal(0..1)
+        Self::of(&Fan::of_one(child), 0..1)
     }
 
     /// Makes a node of two children, tagged or not.
     pub(super) fn fork(left: Word, key: u64, right: Word, is_tagged: bool) -> Self {
         let mut fan = Fan::of_one(left);
         fan.split(0, key, right);
-        Self { is_tagged, ..fan.internal(0..2) }
+        Self { is_tagged, ..Self::of(&fan, 0..2) }
+    }
+
+    /// Makes an untagged node of these children, at least one and at most [`MAX_SIZE`].
+    pub(super) fn of(fan: &Fan<Word>, sides: Range<usize>) -> Self {
+        let mut keys = [u64::MAX; MAX_SIZE - 1];
+        keys[..sides.len() - 1].copy_from_slice(fan.keys(sides.clone()));
+        let child = |idx: usize| if idx < sides.len() { fan.child(sides.start + idx) } else { Word::NULL };
+        Self {
+            state: AtomicU32::new(0),
+            is_tagged: false,
+            n_children: sides.len() as u8,
+            keys,
+            children: std::array::from_fn(|idx| Edge(AtomicPtr::new(child(idx).0))),
+        }
     }
 
     pub(super) fn is_tagged(&self) -> bool {
@@ -130,16 +139,9 @@ impl Internal {
 
 impl InternalLock<'_> {
     /// Returns keys and children, which stay as they are while the lock is held.
-    pub(super) fn fan(&self) -> Fan {
-        let node = self.0;
-        let mut fan = Fan::of_one(Word::NULL);
-        fan.n_children = node.n_children();
-        fan.keys[..MAX_SIZE - 1].copy_from_slice(&node.keys);
-        for (child, edge) in fan.children.iter_mut().zip(&node.children) {
-            // Relaxed: the lock was taken with Acquire, and nobody else writes.
-            *child = Word(edge.0.load(Relaxed));
-        }
-        fan
+    pub(super) fn fan(&self) -> Fan<Word> {
+        // Relaxed: the lock was taken with Acquire, and nobody else writes.
+        Fan::of(self.0.keys(), |side| Word(self.0.children[side].0.load(Relaxed)))
     }
 
     pub(super) fn n_children(&self) -> usize {
@@ -223,71 +225,6 @@ impl<'g> Link<'g> {
             // SAFETY: as above; an edge below `n_children` is never null (I1), and without LEAF leads to an internal
             // node.
             Node::Internal(unsafe { &*self.word.0 })
-        }
-    }
-}
-
-impl Fan {
-    fn of_one(child: Word) -> Self {
-        let mut children = [Word::NULL; MAX_SIZE + 1];
-        children[0] = child;
-        Self { keys: [u64::MAX; MAX_SIZE], children, n_children: 1 }
-    }
-
-    /// Returns the key between a child and the next.
-    pub(super) fn key(&self, side: usize) -> u64 {
-        self.keys[side]
-    }
-
-    /// Puts `right` beside a child, which keeps the keys below `key`.
-    pub(super) fn split(&mut self, side: usize, key: u64, right: Word) {
-        self.keys.copy_within(side..self.n_children - 1, side + 1);
-        self.keys[side] = key;
-        self.children.copy_within(side + 1..self.n_children, side + 2);
-        self.children[side + 1] = right;
-        self.n_children += 1;
-    }
-
-    /// Puts the two children of `fork` in the place of a child.
-    pub(super) fn absorb(&mut self, side: usize, fork: &Self) {
-        self.children[side] = fork.children[0];
-        self.split(side, fork.keys[0], fork.children[1]);
-    }
-
-    /// Puts one node in the place of a child and the next.
-    pub(super) fn join(&mut self, side: usize, joined: Word) {
-        self.children[side] = joined;
-        self.keys.copy_within(side + 1..self.n_children - 1, side);
-        self.children.copy_within(side + 2..self.n_children, side + 1);
-        self.n_children -= 1;
-    }
-
-    /// Puts two nodes in the place of a child and the next.
-    pub(super) fn redivide(&mut self, side: usize, left: Word, key: u64, right: Word) {
-        self.children[side] = left;
-        self.keys[side] = key;
-        self.children[side + 1] = right;
-    }
-
-    /// Appends the children of a right neighbour, which has the keys from `key` on.
-    pub(super) fn append(&mut self, key: u64, right: &Self) {
-        self.keys[self.n_children - 1] = key;
-        self.keys[self.n_children..][..right.n_children - 1].copy_from_slice(&right.keys[..right.n_children - 1]);
-        self.children[self.n_children..][..right.n_children].copy_from_slice(&right.children[..right.n_children]);
-        self.n_children += right.n_children;
-    }
-
-    /// Makes an untagged node of these children, at least one and at most [`MAX_SIZE`].
-    pub(super) fn internal(&self, sides: Range<usize>) -> Internal {
-        let mut keys = [u64::MAX; MAX_SIZE - 1];
-        keys[..sides.len() - 1].copy_from_slice(&self.keys[sides.start..sides.end - 1]);
-        let child = |idx: usize| if idx < sides.len() { self.children[sides.start + idx] } else { Word::NULL };
-        Internal {
-            state: AtomicU32::new(0),
-            is_tagged: false,
-            n_children: sides.len() as u8,
-            keys,
-            children: std::array::from_fn(|idx| Edge(AtomicPtr::new(child(idx).0))),
         }
     }
 }

@@ -18,7 +18,8 @@ use std::{
     },
 };
 
-use super::{MAX_SIZE, wait::Wait};
+use super::wait::Wait;
+use crate::structures::fan::MAX_SIZE;
 
 const LOCKED: u64 = 1;
 const MARKED: u64 = 2;

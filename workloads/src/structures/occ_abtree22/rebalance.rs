@@ -16,11 +16,14 @@
 //! All this is fixed when a node is made, and every thread locks in this order.
 
 use super::{
-    MAX_SIZE, MIN_SIZE, OccAbtree22,
-    internal::{Fan, Internal, InternalLock, Link, Node, Word},
+    OccAbtree22,
+    internal::{Internal, InternalLock, Link, Node, Word},
     leaf::{Entries, Leaf, LeafLock},
 };
-use crate::reclaim::{Guard, Reclaimer};
+use crate::{
+    reclaim::{Guard, Reclaimer},
+    structures::fan::{Fan, MAX_SIZE, MIN_SIZE},
+};
 
 /// An edge that was followed.
 #[derive(Clone, Copy)]
@@ -113,8 +116,8 @@ impl<R: Reclaimer> OccAbtree22<R> {
         let Some(grandparent_lock) = parent.holder.lock() else { return };
         let mut fan = parent_lock.fan();
         fan.absorb(node.side, &tagged_lock.fan());
-        let new = if fan.n_children <= MAX_SIZE {
-            fan.internal(0..fan.n_children)
+        let new = if fan.n_children() <= MAX_SIZE {
+            Internal::of(&fan, 0..fan.n_children())
         } else {
             let (left, key, right) = halves(&fan);
             Internal::fork(left, key, right, !self.is_entry(parent.holder))
@@ -153,14 +156,14 @@ impl<R: Reclaimer> OccAbtree22<R> {
         let mut fan = parent_lock.fan();
         let new = match Replacement::of(&left_lock, fan.key(left.side), &right_lock) {
             // A root of one child is none: the child takes its place.
-            Replacement::Joined(joined) if self.is_entry(parent.holder) && fan.n_children == 2 => joined,
+            Replacement::Joined(joined) if self.is_entry(parent.holder) && fan.n_children() == 2 => joined,
             Replacement::Joined(joined) => {
                 fan.join(left.side, joined);
-                Word::of_internal(fan.internal(0..fan.n_children))
+                Word::of_internal(Internal::of(&fan, 0..fan.n_children()))
             }
             Replacement::Redivided(new_left, key, new_right) => {
                 fan.redivide(left.side, new_left, key, new_right);
-                Word::of_internal(fan.internal(0..fan.n_children))
+                Word::of_internal(Internal::of(&fan, 0..fan.n_children()))
             }
         };
         grandparent_lock.set(parent.side, new);
@@ -192,9 +195,9 @@ fn fork_of_leaves(entries: &[(u64, u64)], is_tagged: bool) -> Internal {
 }
 
 /// Makes two nodes that share the children, and returns the key between them.
-fn halves(fan: &Fan) -> (Word, u64, Word) {
-    let middle = fan.n_children / 2;
-    let (left, right) = (fan.internal(0..middle), fan.internal(middle..fan.n_children));
+fn halves(fan: &Fan<Word>) -> (Word, u64, Word) {
+    let middle = fan.n_children() / 2;
+    let (left, right) = (Internal::of(fan, 0..middle), Internal::of(fan, middle..fan.n_children()));
     (Word::of_internal(left), fan.key(middle - 1), Word::of_internal(right))
 }
 
@@ -244,7 +247,7 @@ impl Replacement {
                 let mut fan = left.fan();
                 fan.append(key, &right.fan());
                 if is_joined {
-                    return Self::Joined(Word::of_internal(fan.internal(0..fan.n_children)));
+                    return Self::Joined(Word::of_internal(Internal::of(&fan, 0..fan.n_children())));
                 }
                 let (left, key, right) = halves(&fan);
                 Self::Redivided(left, key, right)
