@@ -1,5 +1,11 @@
 //! The states that a stalled operation leaves behind, made by hand.
 
+use std::{
+    cell::{Cell, RefCell},
+    collections::BTreeSet,
+    sync::atomic::{AtomicPtr, Ordering},
+};
+
 use super::*;
 use crate::reclaim::interleave::{Operation, explore};
 
@@ -232,4 +238,75 @@ fn the_audit_sees_a_flag() {
     flag(source, record, &guard);
     drop(stalled);
     assert_eq!(set.audit().violations, ["I7: the node of key 20 is flagged at rest"]);
+}
+
+/// A guard that lets another operation in after a number of loads, and leaks as [`NoReclamation`] does.
+struct Interrupted<'t> {
+    loads_left: Cell<usize>,
+    interloper: RefCell<Option<Box<dyn FnOnce() + 't>>>,
+}
+
+impl Guard for Interrupted<'_> {
+    fn load<T>(&self, source: &AtomicPtr<T>) -> *mut T {
+        let loaded = source.load(Ordering::Acquire);
+        self.loads_left.set(self.loads_left.get().wrapping_sub(1));
+        if self.loads_left.get() == 0
+            && let Some(interloper) = self.interloper.take()
+        {
+            interloper();
+        }
+        loaded
+    }
+
+    unsafe fn retire<T: Send>(&self, _object: *mut T) {}
+}
+
+fn apply(set: &Set, operation: Operation, guard: &impl Guard) -> bool {
+    match operation {
+        Operation::Insert(key) => set.insert(key, !key, guard),
+        Operation::Remove(key) => set.remove(key, guard),
+        Operation::Contains(key) => set.contains(key, guard),
+    }
+}
+
+fn apply_to_model(keys: &mut BTreeSet<u64>, operation: Operation) -> bool {
+    match operation {
+        Operation::Insert(key) => keys.insert(key),
+        Operation::Remove(key) => keys.remove(&key),
+        Operation::Contains(key) => keys.contains(&key),
+    }
+}
+
+#[test]
+fn keys_that_move_up_are_not_missed() {
+    // The topmost node has two children, unlike in trees of sorted keys, so that its removal relocates 20 to it.
+    const KEYS: [u64; 6] = [10, 5, 40, 20, 30, 50];
+    let of = |key| [Operation::Insert(key), Operation::Remove(key), Operation::Contains(key)];
+    let all: Vec<Operation> = [5, 10, 15, 20, 40].into_iter().flat_map(of).collect();
+    for (&outer, &inner) in all.iter().flat_map(|outer| all.iter().map(move |inner| (outer, inner))) {
+        for n_loads in 1.. {
+            let mut set = set_of(&KEYS);
+            let answer = Cell::new(None);
+            let mut other = set.handle();
+            let act = || answer.set(Some(apply(&set, inner, &other.local.pin())));
+            let guard = Interrupted { loads_left: Cell::new(n_loads), interloper: RefCell::new(Some(Box::new(act))) };
+            let outer_answer = apply(&set, outer, &guard);
+            drop(guard);
+            let Some(inner_answer) = answer.get() else { break };
+            drop(other);
+            let audit = set.audit();
+            let is_explained = [false, true].into_iter().any(|is_inner_first| {
+                let mut keys = BTreeSet::from(KEYS);
+                let (outer_due, inner_due) = if is_inner_first {
+                    let inner_due = apply_to_model(&mut keys, inner);
+                    (apply_to_model(&mut keys, outer), inner_due)
+                } else {
+                    (apply_to_model(&mut keys, outer), apply_to_model(&mut keys, inner))
+                };
+                (outer_due, inner_due) == (outer_answer, inner_answer)
+                    && audit == Audit { size: keys.len() as u64, key_sum: keys.iter().sum(), violations: Vec::new() }
+            });
+            assert!(is_explained, "{outer:?} {outer_answer}, {inner:?} {inner_answer} after {n_loads}: {audit:?}");
+        }
+    }
 }
