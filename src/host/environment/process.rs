@@ -28,7 +28,8 @@ const RECORDED: [&str; 18] = [
     "OMP_",
     "KMP_",
     "GOMP_",
-    "RARE_",
+    "RARE_WORKER",
+    "RARE_MACHINE_LOCK",
     "LC_ALL",
 ];
 
