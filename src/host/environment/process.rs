@@ -11,7 +11,7 @@ use crate::host::{digest, machine::Told};
 
 /// Variables whose values are recorded, by their beginnings: what allocators, loaders and runtimes read. Others may be
 /// secret, so only their count and a common digest are kept.
-const RECORDED: [&str; 18] = [
+const RECORDED: &[&str] = &[
     "MALLOC_",
     "MIMALLOC_",
     "SNMALLOC_",

@@ -1,7 +1,7 @@
 //! Lock-free relaxed (a,b)-tree by LLX and SCX.
 //!
 //! Source: Brown, Techniques for Constructing Efficient Lock-free Data Structures, PhD thesis, Toronto 2017, chapter 8; the
-//! primitives are those of Brown, Ellen and Ruppert, PODC 2013, see [`scx`]. The shape is that of Larsen and Fagerberg's
+//! primitives are those of Brown, Ellen and Ruppert, PODC 2013, see [`mod@scx`]. The shape is that of Larsen and Fagerberg's
 //! relaxed (a,b)-trees, a = 2 and b = 11. Keys are in the leaves, which never change: an update puts another leaf in the
 //! place of one, or a tagged node over two halves. What that does to the balance is repaired afterwards, see [`repair`].
 //! Progress: lock-free; `contains` writes nothing and never restarts.

@@ -11,7 +11,7 @@
 //! nothing as an insertion replaces a leaf. A clean update word holds a version; the paper's keeps the last record, so
 //! that garbage collection makes it unlike all before. Nothing repeats here either (I4), and records die at once.
 //! Reclamation: the paper relies on garbage collection. Here the thread that takes a flag away retires its record, and
-//! the nodes that the record's swing cut off, see [`Efrb10::splice`].
+//! the nodes that the record's swing cut off, see [`splice`].
 //! Invariants, with *in the tree* for reachable from the anchor:
 //! I1 Edges change only in a node that is flagged, by the swing of its record. A flag becomes a clean word, and only
 //! after that swing, or, of a removal, after it is certain that its parent will never be marked. Only clean becomes a

@@ -151,7 +151,7 @@ fn link(place: &Place<'_>, new: &Unpublished<Node>) -> bool {
     is_locked
 }
 
-/// Tries to mark and unlink `node`, the right node of `place`. False as in [`link`].
+/// Tries to mark and unlink `node`, the right node of `place`. False as in [`link()`].
 ///
 /// The left node is in the list, because its link was unmarked when it was locked (I3), and no link to it can change
 /// its mark before it is given back. So `node` was in the list until the store below, had no other link to it from there

@@ -6,7 +6,7 @@
 //! words again, so that it can be retired:
 //!
 //! An info word is *idle* with a number that never comes back, or holds a record, or is *final*: the node was unlinked.
-//! Each record, once it is done, is replaced in each node that it froze by the next idle number or by final ([`clean`]).
+//! Each record, once it is done, is replaced in each node that it froze by the next idle number or by final ([`Record::clean`]).
 //! (S1) A record enters an info word only in the place of the idle word that its owner's LLX read. A record that was
 //! aborted, because one of its nodes had moved on, freezes no node after that: nodes are frozen in order, all before that
 //! one have held the record already, and that one never will.

@@ -72,7 +72,7 @@ pub(super) struct Relocation {
     decision: AtomicU8,
     /// The source as long as it is flagged, and the target as long as it has this as its carrier; from the start on.
     n_holders: AtomicU8,
-    /// The node whose key is removed. An address to compare with: see [`super::Hj12::help_relocation`].
+    /// The node whose key is removed. An address to compare with: see [`super::help_relocation`].
     pub(super) target: *const Node,
     /// What the target held when its key was found: a clean stamp.
     pub(super) target_version: u64,
