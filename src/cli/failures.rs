@@ -1,6 +1,6 @@
 //! What failures of other layers mean to the user: exit code, line and advice.
 
-use super::exit::{Exit, Failure};
+use super::exit::{Exit, Failure, full};
 use crate::{
     run::{ResolveError, RunError},
     store::StoreError,
@@ -12,10 +12,11 @@ const MAX_REASONS: usize = 10;
 /// This version or this machine cannot honour a plan.
 pub(super) fn cannot(errors: &[ResolveError]) -> Failure {
     let mut errors = errors.iter();
-    let first = errors.next().map_or_else(String::new, ToString::to_string);
+    let first = errors.next().map_or_else(String::new, |error| full(error));
     let failure = Failure::new(Exit::Cannot, format!("this machine cannot honour the plan: {first}"));
     let n_more = errors.len().saturating_sub(MAX_REASONS);
-    let failure = errors.take(MAX_REASONS).fold(failure, |failure, error| failure.help(format!("also: {error}")));
+    let failure =
+        errors.take(MAX_REASONS).fold(failure, |failure, error| failure.help(format!("also: {}", full(error))));
     let failure = if n_more > 0 { failure.help(format!("and {n_more} reasons more")) } else { failure };
     failure.help("nothing ran; `rare doctor` tells what this machine can do, `rare list` what this version has")
 }

@@ -16,8 +16,9 @@ pub(super) const SECTION: Section = Section { id: "question", title: "Question a
 
 fn build(context: &Context) -> Vec<Block> {
     let mut blocks = Vec::new();
-    match context.evidence.spec.and_then(|spec| spec.question.as_deref()) {
-        Some(question) => blocks.push(prose::prose(question)),
+    match context.evidence.spec.map(|spec| spec.question.as_deref()) {
+        Some(Some(question)) => blocks.push(prose::prose(question)),
+        Some(None) => blocks.push(Block::paragraph("The spec asks no question.")),
         None => blocks.push(Block::paragraph("The question is not known: only the plan was given.")),
     }
     let text = answer::sentence(context.evidence, &context.leads);
