@@ -190,7 +190,9 @@ fn on_a_terminal(playground: &Playground, arguments: &str, variables: &[(&str, &
 fn a_terminal_gets_one_line_that_redraws_itself_and_colours_unless_told_not_to() {
     let playground = Playground::new();
     let mixes = "{half-and-half: {insert: 50, remove: 50}, readers: {contains: 100}}";
-    playground.write("spec.yaml", &SPEC.replace("{insert: 50, remove: 50}", mixes).replace("count: 2", "count: 1"));
+    // Trials longer than the pause between two drawings, so that each of them is drawn.
+    let spec = SPEC.replace("{insert: 50, remove: 50}", mixes).replace("count: 2", "count: 1").replace("30ms", "150ms");
+    playground.write("spec.yaml", &spec);
     playground.write("wrong.yaml", &SPEC.replace("nm14", "nm15"));
     let Some(drawn) = on_a_terminal(&playground, "make spec.yaml", &[]) else { return };
     for part in ["/16", " left", "ops/s, now ", "half-and-half", "ran 16 trials", "plan    "] {
