@@ -68,6 +68,7 @@ fn request(plan: &Plan, id: TrialId) -> Request {
         },
         seed: plan.seed(id),
         nice: i32::from(cell.priority()),
+        nodes: cell.nodes(),
     }
 }
 

@@ -201,13 +201,13 @@ fn combinations_that_never_occur_are_not_judged() {
 }
 
 #[test]
-fn reclamation_is_judged_for_each_structure() {
+fn abilities_are_judged_for_each_structure() {
     let catalogue = Catalogue { structures: support::STRUCTURES, planned: &["later"] };
     let codes = |text: &str| -> Vec<&str> {
         let found = spec::compile_with(&source(&format!("rare: 1\nname: a\n{text}")), false, &catalogue);
         found.err().unwrap_or_default().iter().map(|diagnostic| diagnostic.code.id).collect()
     };
-    let rows: [(&str, &[&str]); 8] = [
+    let rows: [(&str, &[&str]); 13] = [
         ("structures: [both]\n", &[]),
         ("structures: [both, leaky]\n", &["E0203"]),
         ("structures: [both, leaky]\nreclamation: none\n", &[]),
@@ -217,6 +217,11 @@ fn reclamation_is_judged_for_each_structure() {
             "structures: [both, leaky]\nreclamation: [none, epoch]\nexclude: [{structures: leaky, reclamation: epoch}]\n",
             &[],
         ),
+        ("structures: [both]\nobject_pool: per-thread\nnodes: {padding: [0, 64]}\n", &[]),
+        ("structures: [both, leaky]\nreclamation: none\nobject_pool: [none, per-thread]\n", &["E0225"]),
+        ("structures: [both, leaky]\nreclamation: none\nnodes: {padding: [64, 128]}\n", &["E0225", "E0225"]),
+        ("structures: [{use: both, padding: 64, object_pool: per-thread}, {use: leaky, reclamation: none}]\n", &[]),
+        ("structures: [both, {use: leaky, object_pool: none}]\nreclamation: none\nobject_pool: per-thread\n", &[]),
         ("structures: [{use: both, fanout: 4}]\n", &[]),
         ("structures: [{use: both, fanout: 1}, later]\n", &["E0110", "E0106"]),
     ];

@@ -18,6 +18,7 @@ use std::{
 
 use rare_workloads::{
     identity::{Identity, SOURCE_SHA256},
+    nodes::Nodes,
     protocol::{
         ALLOCATOR_VARIABLE, AllocatorRequest, Balance, Distribution, Length, Mix, Preload, Reclamation, Reply, Request,
         frame::{self, Frame, FrameError},
@@ -44,6 +45,7 @@ fn request(allocator: &str) -> Request {
         length: Length::Nanos(100_000_000),
         seed: u64::MAX - 1,
         nice: 0,
+        nodes: Nodes::PLAIN,
     }
 }
 

@@ -2,7 +2,10 @@
 
 use std::{fmt, str::FromStr};
 
-use rare_workloads::protocol::{Distribution, Mix, Reclamation};
+use rare_workloads::{
+    nodes::{Nodes, Pool},
+    protocol::{Distribution, Mix, Reclamation},
+};
 
 use crate::{
     spec::{
@@ -252,5 +255,18 @@ impl<'p> Cell<'p> {
     /// Returns the nice level.
     pub fn priority(&self) -> i8 {
         *unpack!(self, Priority, Nice)
+    }
+
+    /// Returns how the memory of nodes is managed.
+    ///
+    /// # Panics
+    /// If the padding exceeds 32 bits, which neither a spec nor [`Plan::from_canonical`] lets pass.
+    pub fn nodes(&self) -> Nodes {
+        let padding = *unpack!(self, NodePadding, Count);
+        let pool = match *unpack!(self, ObjectPool, Word) {
+            "none" => Pool::None,
+            _ => Pool::PerThread,
+        };
+        Nodes { padding_bytes: u32::try_from(padding).expect("paddings are a few words of bytes"), pool }
     }
 }

@@ -29,7 +29,9 @@ pub(super) fn read_value(parameter: Parameter, json: &Json) -> Option<Value> {
         Parameter::Prefill => prefill(json).map(Value::Prefill),
         Parameter::TrialLength => number(json).filter(|&length| length > 0).map(|it| Value::Duration(Nanos(it))),
         Parameter::EnvironmentPadding => number(json).map(|it| Value::Bytes(Bytes(it))),
-        Parameter::NodePadding | Parameter::HarnessPadding => number(json).map(Value::Count),
+        Parameter::NodePadding | Parameter::HarnessPadding => {
+            number(json).filter(|&bytes| bytes <= u64::from(u32::MAX)).map(Value::Count)
+        }
         Parameter::Priority => json.as_i64().and_then(|it| i8::try_from(it).ok()).map(Value::Nice),
         Parameter::HugePages
         | Parameter::Aslr

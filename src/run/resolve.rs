@@ -6,6 +6,7 @@ use std::{
 };
 
 use rare_workloads::{
+    nodes::Nodes,
     protocol::{AllocatorRequest, FORMAT, Length, Preload, Reclamation, Request},
     structures,
 };
@@ -28,10 +29,8 @@ pub const ACCOUNTING_OPERATIONS: u64 = 20_000;
 
 /// Parameters that no request carries, each with the one value under which leaving it out is the truth. A plan need not
 /// come from a spec that this version compiled.
-const IMPLICIT: [(Parameter, &str); 6] = [
+const IMPLICIT: [(Parameter, &str); 4] = [
     (Parameter::RangeQuery, "none"),
-    (Parameter::ObjectPool, "none"),
-    (Parameter::NodePadding, "0"),
     (Parameter::TimeCheck, "flag"),
     (Parameter::HarnessPadding, "128"),
     (Parameter::Generator, "xoshiro256++"),
@@ -125,6 +124,7 @@ fn supported(cell: Cell<'_>, n_threads: usize) -> Result<(), ResolveError> {
     let other = IMPLICIT.into_iter().find(|(parameter, only)| cell.value(*parameter).to_string() != *only);
     let parameter = match other {
         Some((parameter, _)) => parameter,
+        None if !cell.nodes().are_known() => Parameter::NodePadding,
         None if n_threads > THREADS_MAX => Parameter::Threads,
         None if cell.environment_padding() > PADDING_MAX => Parameter::EnvironmentPadding,
         None => return Ok(()),
@@ -168,6 +168,7 @@ pub(super) fn template(cell: Cell<'_>, host: &Host) -> Result<Request, ResolveEr
         length: length(cell, BlockKind::Measure),
         seed: 0,
         nice: i32::from(cell.priority()),
+        nodes: cell.nodes(),
     })
 }
 
@@ -188,22 +189,28 @@ pub(super) fn surroundings(cell: Cell<'_>) -> Surroundings {
     }
 }
 
-/// Checks that this version has every structure of a plan as its cells use it, each pair of structure and reclamation
-/// once. The worker would refuse them too, but only trial by trial.
+/// Checks that this version has every structure of a plan as its cells use it, under each reclamation and setting of
+/// nodes once. The worker would refuse them too, but only trial by trial.
 pub(super) fn check_structures(plan: &Plan) -> Vec<ResolveError> {
     let cells = (0..).take(plan.cells.len()).map(|cell_idx| plan.cell(cell_idx));
-    let used: BTreeSet<_> = cells.map(|cell| (cell.structure(), cell.reclamation())).collect();
-    used.into_iter().filter_map(|(used, scheme)| lacking(used, scheme)).map(ResolveError::Structure).collect()
+    let used: BTreeSet<_> = cells.map(|cell| (cell.structure(), cell.reclamation(), cell.nodes())).collect();
+    used.into_iter()
+        .filter_map(|(used, scheme, nodes)| lacking(used, scheme, nodes))
+        .map(ResolveError::Structure)
+        .collect()
 }
 
 /// Says what this version lacks for a structure; `None` when it has it all.
-fn lacking(used: &StructureUse, scheme: Reclamation) -> Option<String> {
+fn lacking(used: &StructureUse, scheme: Reclamation, nodes: Nodes) -> Option<String> {
     let name = &used.name;
     let Some(structure) = structures::ALL.iter().find(|structure| structure.info.name == name) else {
         return Some(format!("has no structure `{name}`"));
     };
     if !structure.drivers.iter().any(|(supported, _)| *supported == scheme) {
         return Some(format!("does not run `{name}` under the reclamation `{}`", scheme.name()));
+    }
+    if !structure.info.memory.honours(nodes) {
+        return Some(format!("can neither pad nor pool the nodes of `{name}`"));
     }
     let known = |parameter: &str| structure.info.parameters.iter().find(|info| info.name == parameter);
     let unfit = used

@@ -2,10 +2,10 @@
 //!
 //! A combination that `exclude` leaves out or `zip` never makes is not judged.
 
-use rare_workloads::structures::{Adt, Insert, Semantics};
+use rare_workloads::structures::{Adt, Insert, Memory, Semantics, Structure};
 
 use super::{
-    lower::{Draft, Lowering, Placed},
+    lower::{Draft, Lowering, Placed, entry_key},
     value::{Parameter, Pinning, Prefill, Threads, Value},
     words::enumerate,
 };
@@ -21,7 +21,9 @@ const MAX_PAIRS: usize = 10_000_000;
 impl Lowering<'_> {
     /// Judges the combinations of a draft.
     pub(crate) fn judge(&mut self, draft: &Draft, allow: &[&str]) {
-        self.judge_reclamation(draft);
+        for parameter in [Parameter::Reclamation, Parameter::ObjectPool, Parameter::NodePadding] {
+            self.judge_ability(draft, parameter);
+        }
         if !allow.contains(&"semantics") {
             self.judge_semantics(draft);
         }
@@ -29,28 +31,29 @@ impl Lowering<'_> {
         self.judge_cpus(draft);
     }
 
-    fn judge_reclamation(&mut self, draft: &Draft) {
+    /// Judges whether each structure can do what a parameter asks of it.
+    fn judge_ability(&mut self, draft: &Draft, parameter: Parameter) {
         let mut judged = Vec::new();
-        for pair in pairs(draft, Parameter::Structure, Parameter::Reclamation) {
+        for pair in pairs(draft, Parameter::Structure, parameter) {
             let (Value::Structure(structure), Some(used)) = (&pair.a.value, used_as(draft, pair.a.value)) else {
                 continue;
             };
-            let fixed = draft.overrides.iter().find(|fixed| {
-                !pair.is_b_chosen && fixed.label == structure.label && fixed.parameter == Parameter::Reclamation
-            });
-            let scheme = fixed.map_or(pair.b, |fixed| Placed { value: &fixed.value.value, at: fixed.value.at.clone() });
-            let Value::Reclamation(asked) = scheme.value else { continue };
-            let supports = used.structure.drivers.iter().any(|(supported, _)| supported == asked);
-            let combination = [(Parameter::Structure, pair.a.value), (Parameter::Reclamation, scheme.value)];
-            if supports || judged.contains(&(&structure.label, *asked)) || is_excluded(draft, &combination) {
+            let fixed = draft
+                .overrides
+                .iter()
+                .find(|fixed| !pair.is_b_chosen && fixed.label == structure.label && fixed.parameter == parameter);
+            let asked = fixed.map_or(pair.b, |fixed| Placed { value: &fixed.value.value, at: fixed.value.at.clone() });
+            let Some(ability) = shortfall(used.structure, asked.value) else { continue };
+            let combination = [(Parameter::Structure, pair.a.value), (parameter, asked.value)];
+            if judged.contains(&(&structure.label, asked.value)) || is_excluded(draft, &combination) {
                 continue;
             }
-            judged.push((&structure.label, *asked));
-            let message = format!("`{}` does not support `reclamation: {}`", structure.label, asked.name());
-            let supported = enumerate(used.structure.drivers.iter().map(|(scheme, _)| scheme.name()));
-            let diagnostic = Diagnostic::new(&codes::RECLAMATION, used.at.clone(), message);
-            let diagnostic = diagnostic.label(format!("supports {supported}")).also(scheme.at, "asked for here");
-            self.report(diagnostic.help(format!("write `{{use: {}, reclamation: …}}`", structure.name)));
+            judged.push((&structure.label, asked.value));
+            let message = format!("`{}` does not support `{}: {}`", structure.label, parameter.key(), asked.value);
+            let code = if parameter == Parameter::Reclamation { &codes::RECLAMATION } else { &codes::NODES };
+            let diagnostic = Diagnostic::new(code, used.at.clone(), message).label(ability);
+            let help = entry_key(parameter).map(|key| format!("write `{{use: {}, {key}: …}}`", structure.name));
+            self.report(diagnostic.also(asked.at, "asked for here").maybe_help(help));
         }
     }
 
@@ -169,6 +172,19 @@ fn is_excluded(draft: &Draft, values: &[(Parameter, &Value)]) -> bool {
             value.is_some_and(|value| conditions.iter().any(|condition| condition.is_met_by(value)))
         })
     })
+}
+
+/// Says what a structure can do instead of what is asked of it; `None` if it can do that.
+fn shortfall(structure: &Structure, asked: &Value) -> Option<String> {
+    match asked {
+        Value::Reclamation(asked) => {
+            let schemes = || structure.drivers.iter().map(|(scheme, _)| *scheme);
+            let supported = || enumerate(schemes().map(|scheme| scheme.name()));
+            (!schemes().any(|scheme| scheme == *asked)).then(|| format!("supports {}", supported()))
+        }
+        Value::Word("none") | Value::Count(0) => None,
+        _ => (structure.info.memory == Memory::Own).then(|| "manages its own memory".to_owned()),
+    }
 }
 
 fn used_as<'d>(draft: &'d Draft, value: &Value) -> Option<&'d super::lower::Used> {

@@ -75,14 +75,14 @@ pub static ASLR: &[Word] = &[
 /// Pools of nodes.
 pub static OBJECT_POOLS: &[Word] = &[
     built("none", "nodes come from the allocator"),
-    planned("per-thread", "each thread keeps freed nodes for itself"),
+    built("per-thread", "each thread keeps the nodes that it frees for its own later inserts"),
 ];
 
 /// Bytes of padding around a node.
 pub static NODE_PADDINGS: &[Word] = &[
     built("0", "as the structure lays its nodes out"),
-    planned("64", "a node fills whole cache lines"),
-    planned("128", "a node fills pairs of cache lines, as the prefetcher loads them"),
+    built("64", "a node fills whole cache lines"),
+    built("128", "a node fills pairs of cache lines, as the prefetcher loads them"),
 ];
 
 /// How a thread learns that the window is over.

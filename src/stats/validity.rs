@@ -98,6 +98,7 @@ fn request_faults(trial: &Trial, cell: Cell) -> Vec<String> {
         differs.unless_equal("prefill", &request.prefill_keys, &cell.prefill().keys(cell.key_range()));
     }
     differs.unless_equal("nice level", &request.nice, &i32::from(cell.priority()));
+    differs.unless_equal("nodes", &request.nodes, &cell.nodes());
     match (trial.trial.kind, request.length) {
         (BlockKind::Measure, Length::Nanos(asked)) => {
             differs.unless_equal("trial length", &asked, &cell.trial_length().0);

@@ -6,6 +6,7 @@ use rare::{
     spec::value::{Parameter, Value},
     units::{Bytes, Nanos},
 };
+use rare_workloads::nodes::Nodes;
 use rare_workloads::protocol::{
     AllocatorProof, AllocatorRequest, Audit, Distribution, FORMAT, Length, Memory, Mix, Operations, Phases, Prefill,
     Reclamation, Reply, Request, Sample, Tally, ThreadReply,
@@ -80,6 +81,7 @@ fn record(n_threads: usize, n_samples: usize) -> Trial {
         length: Length::Nanos(3_000_000_000),
         seed: u64::MAX,
         nice: 0,
+        nodes: Nodes::PLAIN,
     };
     Trial {
         trial: "measure-12-3".parse().unwrap(),

@@ -298,6 +298,7 @@ fn made_up(plan: &Plan, id: TrialId, position: u32, draws: &mut Draws) -> Trial 
         length,
         seed: draws.next(),
         nice: 0,
+        nodes: cell.nodes(),
     };
     let rate = rate_of(&request.structure, f64::from(n_threads), key_range as f64) * draws.around_one(0.02);
     let reply = reply(&request, rate, draws);

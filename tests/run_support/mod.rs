@@ -31,7 +31,10 @@ use rare::{
     store::{Header, PlanFolder, Store},
     units::{Bytes, Nanos},
 };
-use rare_workloads::protocol::{AllocatorRequest, Distribution, FORMAT, Length, Mix, Reclamation, Request};
+use rare_workloads::{
+    nodes::Nodes,
+    protocol::{AllocatorRequest, Distribution, FORMAT, Length, Mix, Reclamation, Request},
+};
 use tempfile::TempDir;
 
 /// A request for a trial of no interest.
@@ -50,6 +53,7 @@ pub fn request() -> Request {
         length: Length::Nanos(1_000_000),
         seed: u64::MAX,
         nice: 0,
+        nodes: Nodes::PLAIN,
     }
 }
 

@@ -16,6 +16,7 @@ use std::{
 
 use rare_workloads::{
     alloc::Dispatch,
+    nodes::Nodes,
     protocol::{
         ALLOCATOR_VARIABLE, AllocatorRequest, Distribution, FORMAT, Length, Mix, REPLY_FD, Reclamation, Reply, Request,
         frame,
@@ -158,6 +159,7 @@ fn trial(structure: &str, keys: u64, mix: Mix, threads: u32, ms: u64, seed: u64)
         length: Length::Nanos(ms * 1_000_000),
         seed,
         nice: 0,
+        nodes: Nodes::PLAIN,
     };
     let bytes = run_worker(&serde_json::to_vec(&request).map_err(|error| error.to_string())?)?;
     match frame::decode(&bytes).map_err(|error| error.to_string())? {

@@ -8,6 +8,7 @@ pub mod families;
 pub mod harness;
 pub mod identity;
 pub mod keys;
+pub mod nodes;
 pub mod protocol;
 pub mod reclaim;
 pub mod rng;

@@ -12,8 +12,10 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::nodes::Nodes;
+
 /// Version of the request and of the reply. A worker refuses another version.
-pub const FORMAT: u32 = 1;
+pub const FORMAT: u32 = 2;
 
 /// Descriptor on which the worker writes its one reply.
 pub const REPLY_FD: i32 = 3;
@@ -53,6 +55,8 @@ pub struct Request {
     pub seed: u64,
     /// Nice level that must be in effect.
     pub nice: i32,
+    /// How the memory of nodes is managed.
+    pub nodes: Nodes,
 }
 
 /// Which allocator the request expects.

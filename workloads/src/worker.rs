@@ -18,6 +18,7 @@ use crate::{
     alloc,
     harness::{self, Measurements},
     identity::Identity,
+    nodes::{self, Nodes},
     protocol::{AllocatorProof, FORMAT, Length, Mix, Phases, REPLY_FD, Reply, Request, frame},
     structures::{self, Driver, ParameterInfo, Structure},
 };
@@ -112,6 +113,7 @@ fn answer(request_bytes: &[u8], main_ns: u64) -> Result<Reply, String> {
         Request { structure_parameters: complete_parameters(structure.info.parameters, &request)?, ..request };
     validate(&request)?;
     let nice = nice_in_effect(request.nice)?;
+    manage_nodes(structure, request.nodes)?;
     let proof = alloc::prove(&request.allocator)?;
     let mut measured = panic::catch_unwind(panic::AssertUnwindSafe(|| driver.trial(&request)))
         .unwrap_or_else(|panic| Err(format!("the trial panicked: {}", harness::panic_message(&*panic))))?;
@@ -182,6 +184,15 @@ fn validate(request: &Request) -> Result<(), String> {
         Some((_, fault)) => Err(format!("the request cannot be run: {fault}")),
         None => Ok(()),
     }
+}
+
+/// Has the nodes managed as asked.
+fn manage_nodes(structure: &Structure, asked: Nodes) -> Result<(), String> {
+    if !structure.info.memory.honours(asked) {
+        return Err(format!("the nodes of `{}` can be neither padded nor pooled", structure.info.name));
+    }
+    // SAFETY: the process runs one trial, and has made no structure yet.
+    unsafe { nodes::configure(asked) }
 }
 
 /// Reads the nice level back from the kernel and refuses another than the one asked for.

@@ -17,6 +17,7 @@ use rare_workloads::{
     alloc::Dispatch,
     families::set::{ConcurrentSet, Parameters, SetHandle},
     harness::{Measurements, SetDriver, pin::AllowedCpus},
+    nodes::Nodes,
     protocol::{Audit, Balance, Distribution, Length, Mix, Reclamation, Request},
     structures::Driver,
 };
@@ -42,6 +43,7 @@ fn request(n_threads: usize) -> Request {
         length: Length::Nanos(20_000_000),
         seed: 7,
         nice: 0,
+        nodes: Nodes::PLAIN,
     }
 }
 

@@ -94,6 +94,12 @@ super::codes! {
          no cell has all the values of `where` at once. Such a claim could never be decided.",
         wrong: "structures: [nm14, harris01]\nthreads: [1, 2]\nexclude: [{structures: harris01, threads: 1}]\nclaims: [{that: nm14 > harris01, where: {threads: 1}}]\n",
         right: "structures: [nm14, harris01]\nthreads: [1, 2]\nexclude: [{structures: harris01, threads: 1}]\nclaims: [nm14 > harris01]\n";
+    NODES = "E0225", "nodes that can be neither padded nor pooled",
+        "`object_pool` and `nodes.padding` reach the structures whose nodes `rare` allocates itself. A structure from a crate \
+         manages its own memory. Leave the setting to the others with `{use: NAME, object_pool: …}` or \
+         `{use: NAME, padding: …}`, or exclude the combination.",
+        wrong: "structures: [nm14, dashmap]\nallow: [semantics]\nobject_pool: per-thread\n",
+        right: "structures: [{use: nm14, object_pool: per-thread}, dashmap]\nallow: [semantics]\n";
     UNDECIDED_IN_QUICK = "W0301", "a claim that a quick run does not decide",
         "The `quick` block leaves out the structures or values that the claim speaks of. The full run decides it.",
         wrong: "", right: "";

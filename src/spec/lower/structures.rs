@@ -38,6 +38,11 @@ const OVERRIDES: &[(&str, Parameter)] = &[
     ("padding", Parameter::NodePadding),
 ];
 
+/// Returns the key by which a structure's entry fixes a parameter for itself, if it can.
+pub(crate) fn entry_key(parameter: Parameter) -> Option<&'static str> {
+    OVERRIDES.iter().find(|(_, known)| *known == parameter).map(|(key, _)| *key)
+}
+
 impl Lowering<'_> {
     /// Lowers the structures of the spec.
     pub(super) fn structures(&mut self, draft: &mut Draft, node: &Node) -> Vec<Placed<Value>> {

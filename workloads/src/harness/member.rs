@@ -13,6 +13,7 @@ use crate::{
     alloc::Counts,
     families::set::{ConcurrentSet, SetHandle},
     keys::{KeyPlan, KeySource, PrefillShare, ThreadKeys},
+    nodes,
     protocol::{Length, Request, ThreadReply},
 };
 
@@ -109,6 +110,7 @@ fn phases<S: ConcurrentSet>(stage: &Stage<'_, S>, thread_idx: u32) -> Result<Rep
         stage.crew.pass(Gate::Closed)?;
         counts += window_counts;
         counts += Counts::during(|| drop(handle)).0;
+        counts += Counts::during(nodes::flush_this_thread).0;
         Ok((thread, counts, window_counts))
     })?;
     counts += filled.counts;

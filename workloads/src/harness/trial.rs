@@ -19,6 +19,7 @@ use crate::{
     alloc::{Counts, Dispatch},
     families::set::ConcurrentSet,
     keys::KeyPlan,
+    nodes,
     protocol::{Accounting, Audit, Length, Memory, Prefill, Request, Sample, ThreadReply},
 };
 
@@ -262,7 +263,10 @@ fn finish<S: ConcurrentSet>(mut set: S, conducted: Conducted, reports: Vec<Repor
 
     let (accounting, drop_ns, structure) = if matches!(request.length, Length::Accounting { .. }) {
         let drop_ns = clock::now_ns();
-        let (mut counts, ()) = Counts::during(|| drop(set));
+        let (mut counts, ()) = Counts::during(|| {
+            drop(set);
+            nodes::flush_this_thread();
+        });
         let drop_ns = clock::now_ns() - drop_ns;
         for part in [conducted.made_counts, conducted.audit_counts, audit_counts] {
             counts += part;

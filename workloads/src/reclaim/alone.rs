@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicPtr, Ordering};
 
 use super::Guard;
+use crate::nodes;
 
 /// Protects by exclusion: no other thread is there, so what is retired is freed at once.
 pub struct Alone(());
@@ -26,8 +27,8 @@ impl Guard for Alone {
     }
 
     unsafe fn retire<T: Send>(&self, object: *mut T) {
-        // SAFETY: by the contract of `retire`, `object` came from a `Box` and nobody else frees it; by that of `new`,
+        // SAFETY: by the contract of `retire`, `object` came from `nodes::allocate` and nobody else frees it; by that of `new`,
         // nobody reads it any more.
-        drop(unsafe { Box::from_raw(object) });
+        unsafe { nodes::free(object) };
     }
 }

@@ -21,6 +21,7 @@ use super::{
     Guard, Local, Reclaimer,
     count::{Slot, Slots},
 };
+use crate::nodes;
 
 /// Epochs with a collector of its own.
 pub struct Epoch {
@@ -91,8 +92,8 @@ impl Guard for EpochGuard<'_> {
         let slot = Arc::as_ptr(self.slot);
         // Two words, which the crate stores without allocating.
         let free = move || {
-            // SAFETY: by the contract of `retire`, `object` came from a `Box` and nobody else frees it.
-            drop(unsafe { Box::from_raw(object) });
+            // SAFETY: by the contract of `retire`, `object` came from `nodes::allocate` and nobody else frees it.
+            unsafe { nodes::free(object) };
             // SAFETY: closures run inside a participant, which borrows the reclaimer, or while the collector is
             // dropped, before `slots`. If a participant was leaked, then the collector outlives the reclaimer, but
             // nothing is left that could run this closure.

@@ -10,7 +10,10 @@ use std::{
 };
 
 use super::Guard;
-use crate::families::set::{ConcurrentSet, Parameters};
+use crate::{
+    families::set::{ConcurrentSet, Parameters},
+    nodes,
+};
 
 /// One operation on a set.
 #[derive(Clone, Copy, Debug)]
@@ -63,10 +66,10 @@ impl Guard for Scripted<'_> {
         let object = object.cast::<()>();
         let mut graveyard = self.graveyard.0.borrow_mut();
         assert!(graveyard.iter().all(|retired| retired.object != object), "an object was retired twice");
-        // SAFETY of the function: to be called once, on an object of this type that came from a `Box`.
+        // SAFETY of the function: to be called once, on an object of this type that came from `nodes::allocate`.
         unsafe fn free<T>(object: *mut ()) {
             // SAFETY: see above.
-            drop(unsafe { Box::from_raw(object.cast::<T>()) });
+            unsafe { nodes::free(object.cast::<T>()) };
         }
         graveyard.push(Retired { object, free: free::<T> });
     }

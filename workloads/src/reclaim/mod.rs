@@ -75,7 +75,7 @@ pub trait Guard {
     /// Hands over an object that was unlinked, to be freed when no guard can reach it.
     ///
     /// # Safety
-    /// - `object` came from `Box::into_raw` (any tag bits cleared), and this is its only retirement.
+    /// - `object` came from `nodes::allocate` (any tag bits cleared), and this is its only retirement.
     /// - It is unreachable from the structure's root, and stays so. It may still be reached from other unlinked nodes,
     ///   provided those were unlinked no earlier than the guard that walks them was obtained; which holds if the links
     ///   of an unlinked node never change.
@@ -91,6 +91,7 @@ mod tests {
     };
 
     use super::*;
+    use crate::nodes;
 
     /// Counts its drops.
     struct Counted(Arc<AtomicUsize>);
@@ -111,7 +112,7 @@ mod tests {
                 scope.spawn(|| {
                     let mut local = reclaimer.register();
                     for _ in 0..n {
-                        let object = Box::into_raw(Box::new(Counted(Arc::clone(&drops))));
+                        let object = nodes::allocate(Counted(Arc::clone(&drops)));
                         let guard = local.pin();
                         // SAFETY: the object was made above and nothing else ever pointed to it.
                         unsafe { guard.retire(object) };
@@ -148,7 +149,7 @@ mod tests {
             scope.spawn(|| {
                 let mut local = reclaimer.register();
                 for _ in 0..10_000 {
-                    let object = Box::into_raw(Box::new(Counted(Arc::clone(&drops))));
+                    let object = nodes::allocate(Counted(Arc::clone(&drops)));
                     // SAFETY: the object was made above and nothing else ever pointed to it.
                     unsafe { local.pin().retire(object) };
                 }
@@ -168,7 +169,7 @@ mod tests {
         for _ in 0..100 {
             let mut local = reclaimer.register();
             // SAFETY: the object is made here and nothing else ever points to it.
-            unsafe { local.pin().retire(Box::into_raw(Box::new(1_u64))) };
+            unsafe { local.pin().retire(nodes::allocate(1_u64)) };
         }
         assert_eq!(reclaimer.n_slots(), 1);
     }

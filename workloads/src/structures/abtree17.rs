@@ -38,7 +38,7 @@ use crate::{
     protocol::{Audit, Reclamation},
     reclaim::{Alone, Epoch, Guard, Local, NoReclamation, Reclaimer},
     structures::{
-        Adt, Info, Insert, Reclaims, Semantics, Structure,
+        Adt, Info, Insert, Memory, Reclaims, Semantics, Structure,
         fan::{MAX_SIZE, MIN_SIZE},
     },
 };
@@ -52,6 +52,7 @@ pub static STRUCTURE: Structure = Structure {
         progress: "lock-free; contains never writes nor restarts",
         semantics: Semantics { adt: Adt::OrderedDictionary, insert: Insert::IfAbsent, key_bits: 64, value_bits: 64 },
         reclaims: Reclaims::Deferred,
+        memory: Memory::Nodes,
         deviations: &[
             "an SCX record is taken out of its nodes once it is done, and then retired",
             "an unlinked node is known by a final info word; the source has a mark beside the record",

@@ -39,7 +39,7 @@ use crate::{
     harness::SetDriver,
     protocol::{Audit, Reclamation},
     reclaim::{Alone, Epoch, Guard, Local, NoReclamation, Reclaimer},
-    structures::{Adt, Info, Insert, Reclaims, Semantics, Structure},
+    structures::{Adt, Info, Insert, Memory, Reclaims, Semantics, Structure},
 };
 
 /// Registry entry.
@@ -51,6 +51,7 @@ pub static STRUCTURE: Structure = Structure {
         progress: "blocking; traversals lock nothing, but wait while a node on their path is rotated down",
         semantics: Semantics { adt: Adt::OrderedDictionary, insert: Insert::IfAbsent, key_bits: 64, value_bits: 64 },
         reclaims: Reclaims::Deferred,
+        memory: Memory::Nodes,
         deviations: &[
             "version, height, presence and lock share one word, so that a node is 48 bytes and unlocking is a store",
             "growing is not recorded: in the paper no traversal looks at it",

@@ -39,7 +39,7 @@ use crate::{
     harness::SetDriver,
     protocol::{Audit, Reclamation},
     reclaim::{Alone, Epoch, Guard, Local, NoReclamation, Reclaimer},
-    structures::{Adt, Info, Insert, Reclaims, Semantics, Structure},
+    structures::{Adt, Info, Insert, Memory, Reclaims, Semantics, Structure},
 };
 
 /// Registry entry.
@@ -51,6 +51,7 @@ pub static STRUCTURE: Structure = Structure {
         progress: "contains wait-free; updates block, and may wait for all traversals of the moment",
         semantics: Semantics { adt: Adt::OrderedDictionary, insert: Insert::IfAbsent, key_bits: 64, value_bits: 64 },
         reclaims: Reclaims::Deferred,
+        memory: Memory::Nodes,
         deviations: &[
             "no sentinel keys: a holder above the topmost node takes their place",
             "mark, lock and one tag for both links share a word; nodes are 40 bytes",
@@ -147,7 +148,7 @@ impl<R: Reclaimer> Citrus14<R> {
             locked_parent.set_child(side, address(left.or(right)));
             drop((locked, locked_parent));
             // SAFETY: unlinked just now by the link of its parent, once (I4), as it is marked from now on; nodes come from
-            // `Unpublished`, which boxes them.
+            // `Unpublished`, which allocates them.
             unsafe { guard.retire(node.as_ptr()) };
             return true;
         }

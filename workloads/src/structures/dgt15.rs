@@ -36,7 +36,7 @@ use crate::{
     harness::SetDriver,
     protocol::{Audit, Reclamation},
     reclaim::{Alone, Epoch, Guard, Local, NoReclamation, Reclaimer},
-    structures::{Adt, Info, Insert, Reclaims, Semantics, Structure},
+    structures::{Adt, Info, Insert, Memory, Reclaims, Semantics, Structure},
 };
 
 /// Registry entry.
@@ -49,6 +49,7 @@ pub static STRUCTURE: Structure = Structure {
         progress: "insert and remove block on locks of one or two nodes; contains wait-free",
         semantics: Semantics { adt: Adt::OrderedDictionary, insert: Insert::IfAbsent, key_bits: 64, value_bits: 64 },
         reclaims: Reclaims::Deferred,
+        memory: Memory::Nodes,
         deviations: &[
             "no sentinel leaves: an edge of the root takes their place, so no key value is spent",
             "an edge says whether it leads to a leaf; leaves are 16 bytes, internal nodes 32",

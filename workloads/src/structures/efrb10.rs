@@ -39,7 +39,7 @@ use crate::{
     harness::SetDriver,
     protocol::{Audit, Reclamation},
     reclaim::{Alone, Epoch, Guard, Local, NoReclamation, Reclaimer},
-    structures::{Adt, Info, Insert, Reclaims, Semantics, Structure},
+    structures::{Adt, Info, Insert, Memory, Reclaims, Semantics, Structure},
 };
 
 /// Registry entry.
@@ -51,6 +51,7 @@ pub static STRUCTURE: Structure = Structure {
         progress: "lock-free; contains never writes nor restarts",
         semantics: Semantics { adt: Adt::OrderedDictionary, insert: Insert::IfAbsent, key_bits: 64, value_bits: 64 },
         reclaims: Reclaims::Deferred,
+        memory: Memory::Nodes,
         deviations: &[
             "no sentinel leaves: one anchor takes their place, so no key value is spent and paths are shorter",
             "the only leaf is removed by one swing, since it has no parent to mark",

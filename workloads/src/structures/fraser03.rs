@@ -27,7 +27,7 @@ use crate::{
     harness::SetDriver,
     protocol::{Audit, Reclamation},
     reclaim::{Alone, Epoch, Guard, Local, NoReclamation, Reclaimer},
-    structures::{Adt, Info, Insert, Reclaims, Semantics, Structure},
+    structures::{Adt, Info, Insert, Memory, Reclaims, Semantics, Structure},
 };
 
 /// Registry entry.
@@ -39,6 +39,7 @@ pub static STRUCTURE: Structure = Structure {
         progress: "insert and remove lock-free, contains wait-free",
         semantics: Semantics { adt: Adt::OrderedDictionary, insert: Insert::IfAbsent, key_bits: 64, value_bits: 64 },
         reclaims: Reclaims::Deferred,
+        memory: Memory::Nodes,
         deviations: &[
             "the mark on the lowest level decides who removes; in the thesis the exchange of the value for null does",
             "nodes right of a path are asked for marks only if they have its key",

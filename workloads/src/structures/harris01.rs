@@ -27,7 +27,7 @@ use crate::{
     harness::SetDriver,
     protocol::{Audit, Reclamation},
     reclaim::{Alone, Epoch, Guard, Local, NoReclamation, Reclaimer},
-    structures::{Adt, Info, Insert, Reclaims, Semantics, Structure, walk::Walk},
+    structures::{Adt, Info, Insert, Memory, Reclaims, Semantics, Structure, walk::Walk},
 };
 
 /// Registry entry.
@@ -40,6 +40,7 @@ pub static STRUCTURE: Structure = Structure {
         progress: "insert and remove lock-free, contains wait-free",
         semantics: Semantics { adt: Adt::OrderedDictionary, insert: Insert::IfAbsent, key_bits: 64, value_bits: 64 },
         reclaims: Reclaims::Deferred,
+        memory: Memory::Nodes,
         deviations: &[
             "no sentinel nodes, so no key value is spent",
             "search reads the mark of the right node once; the paper reads it again at the end",

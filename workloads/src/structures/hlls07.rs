@@ -28,7 +28,7 @@ use crate::{
     harness::SetDriver,
     protocol::{Audit, Reclamation},
     reclaim::{Alone, Epoch, Guard, Local, NoReclamation, Reclaimer},
-    structures::{Adt, Info, Insert, Reclaims, Semantics, Structure},
+    structures::{Adt, Info, Insert, Memory, Reclaims, Semantics, Structure},
 };
 
 /// Registry entry.
@@ -40,6 +40,7 @@ pub static STRUCTURE: Structure = Structure {
         progress: "insert and remove lock, contains wait-free",
         semantics: Semantics { adt: Adt::OrderedDictionary, insert: Insert::IfAbsent, key_bits: 64, value_bits: 64 },
         reclaims: Reclaims::Deferred,
+        memory: Memory::Nodes,
         deviations: &[
             "updates look for the key on the lowest level; the paper asks on which level it was met first",
             "a removed node's own lock is released once it is marked; the paper holds it until the node is unlinked",

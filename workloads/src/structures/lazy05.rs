@@ -29,7 +29,7 @@ use crate::{
     harness::SetDriver,
     protocol::{Audit, Reclamation},
     reclaim::{Alone, Epoch, Guard, Local, NoReclamation, Reclaimer},
-    structures::{Adt, Info, Insert, Reclaims, Semantics, Structure, walk::Walk},
+    structures::{Adt, Info, Insert, Memory, Reclaims, Semantics, Structure, walk::Walk},
 };
 
 /// Registry entry.
@@ -42,6 +42,7 @@ pub static STRUCTURE: Structure = Structure {
         progress: "insert and remove block on locks of one or two nodes; contains wait-free",
         semantics: Semantics { adt: Adt::OrderedDictionary, insert: Insert::IfAbsent, key_bits: 64, value_bits: 64 },
         reclaims: Reclaims::Deferred,
+        memory: Memory::Nodes,
         deviations: &[
             "no sentinel nodes, so no key value is spent",
             "lock and mark are two bits of a node's link: one exchange takes the lock and validates",

@@ -15,7 +15,7 @@ use crate::{
     harness::SetDriver,
     protocol::{Audit, Reclamation},
     reclaim::{Epoch, Local, NoReclamation, Reclaimer},
-    structures::{Adt, Info, Insert, ParameterInfo, Reclaims, Semantics, Structure, walk::Walk},
+    structures::{Adt, Info, Insert, Memory, ParameterInfo, Reclaims, Semantics, Structure, walk::Walk},
 };
 
 /// By default a power of two somewhat above the 50,000 keys of a range of 100k that is filled to half, which is 512 KiB
@@ -37,6 +37,7 @@ pub static STRUCTURE: Structure = Structure {
         progress: "lock-free; contains may restart and helps to unlink",
         semantics: Semantics { adt: Adt::HashDictionary, insert: Insert::IfAbsent, key_bits: 64, value_bits: 64 },
         reclaims: Reclaims::Deferred,
+        memory: Memory::Nodes,
         deviations: &[
             "no sentinel nodes, so no key value is spent",
             "links have no tag that counts changes: schemes keep addresses from being used again",

@@ -32,6 +32,7 @@ mod walk;
 use crate::{
     families::set::{Parameters, SetHandle},
     harness::Measurements,
+    nodes::Nodes,
     protocol::{Audit, Reclamation, Request},
 };
 
@@ -87,6 +88,8 @@ pub struct Info {
     pub semantics: Semantics,
     /// How it treats removed nodes.
     pub reclaims: Reclaims,
+    /// Where it keeps its keys.
+    pub memory: Memory,
     /// Where it deviates from its source; empty when nowhere.
     pub deviations: &'static [&'static str],
     /// Numbered invariants, as `I1 …`.
@@ -139,6 +142,24 @@ pub enum Reclaims {
     Own,
     /// Allocates nothing.
     Nothing,
+}
+
+/// Where a structure keeps its keys: whether its nodes can be padded and pooled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Memory {
+    /// In nodes from [`crate::nodes`], padded and pooled as asked.
+    Nodes,
+    /// In memory that its own crate manages: can be neither padded nor pooled.
+    Own,
+    /// Nowhere: it allocates nothing, whatever is asked.
+    Nothing,
+}
+
+impl Memory {
+    /// Tells whether a structure that keeps its keys so can honour a setting of nodes.
+    pub fn honours(self, nodes: Nodes) -> bool {
+        self != Self::Own || nodes == Nodes::PLAIN
+    }
 }
 
 /// One parameter of a structure.

@@ -17,7 +17,7 @@ use crate::{
     families::set::{ConcurrentSet, Parameters, SetHandle},
     harness::SetDriver,
     protocol::{Audit, Reclamation},
-    structures::{Adt, Info, Insert, Reclaims, Semantics, Structure, walk::Walk},
+    structures::{Adt, Info, Insert, Memory, Reclaims, Semantics, Structure, walk::Walk},
 };
 
 /// Registry entry.
@@ -29,6 +29,7 @@ pub static STRUCTURE: Structure = Structure {
         progress: "blocking",
         semantics: Semantics { adt: Adt::OrderedDictionary, insert: Insert::IfAbsent, key_bits: 64, value_bits: 64 },
         reclaims: Reclaims::AtOnce,
+        memory: Memory::Own,
         deviations: &[],
         invariants: &["I1 keys strictly increase in iteration order", "I2 the map's length is its number of keys"],
         parameters: &[],

@@ -29,7 +29,7 @@ use crate::{
     harness::SetDriver,
     protocol::{Audit, Reclamation},
     reclaim::{Alone, Epoch, Guard, Local, NoReclamation, Reclaimer},
-    structures::{Adt, Info, Insert, Reclaims, Semantics, Structure},
+    structures::{Adt, Info, Insert, Memory, Reclaims, Semantics, Structure},
 };
 
 /// Registry entry.
@@ -41,6 +41,7 @@ pub static STRUCTURE: Structure = Structure {
         progress: "lock-free; contains never writes nor restarts",
         semantics: Semantics { adt: Adt::OrderedDictionary, insert: Insert::IfAbsent, key_bits: 64, value_bits: 64 },
         reclaims: Reclaims::Deferred,
+        memory: Memory::Nodes,
         deviations: &[
             "no sentinel nodes: one root edge takes their place, so no key value is spent and paths are two edges shorter",
             "an edge says whether it leads to a leaf; leaves are 16 bytes, internal nodes 24",

@@ -13,7 +13,7 @@ use crate::{
     families::set::{ConcurrentSet, Parameters, SetHandle},
     harness::SetDriver,
     protocol::{Audit, Reclamation},
-    structures::{Adt, Info, Insert, Reclaims, Semantics, Structure},
+    structures::{Adt, Info, Insert, Memory, Reclaims, Semantics, Structure},
 };
 
 /// Registry entry.
@@ -25,6 +25,7 @@ pub static STRUCTURE: Structure = Structure {
         progress: "wait-free",
         semantics: Semantics { adt: Adt::Nothing, insert: Insert::Nothing, key_bits: 64, value_bits: 0 },
         reclaims: Reclaims::Nothing,
+        memory: Memory::Nothing,
         deviations: &["not a set: updates take no effect and `contains` answers from the key alone"],
         invariants: &["I1 no update takes effect"],
         parameters: &[],

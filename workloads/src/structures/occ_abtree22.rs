@@ -46,7 +46,7 @@ use crate::{
     harness::SetDriver,
     protocol::{Audit, Reclamation},
     reclaim::{Alone, Epoch, Guard, Local, NoReclamation, Reclaimer},
-    structures::{Adt, Info, Insert, ParameterInfo, Reclaims, Semantics, Structure, fan::MIN_SIZE},
+    structures::{Adt, Info, Insert, Memory, ParameterInfo, Reclaims, Semantics, Structure, fan::MIN_SIZE},
 };
 
 /// Registry entry.
@@ -58,6 +58,7 @@ pub static STRUCTURE: Structure = Structure {
         progress: "insert and remove blocking; contains lock-free, waits for no lock",
         semantics: Semantics { adt: Adt::OrderedDictionary, insert: Insert::IfAbsent, key_bits: 64, value_bits: 64 },
         reclaims: Reclaims::Deferred,
+        memory: Memory::Nodes,
         deviations: &[
             "version, lock, mark and a map of used slots share one word of the leaf, so no key value is spent",
             "a removal is one exchange without a lock; contains does not wait while a leaf is locked",

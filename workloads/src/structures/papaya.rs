@@ -18,7 +18,7 @@ use crate::{
     families::set::{ConcurrentSet, Parameters, SetHandle},
     harness::SetDriver,
     protocol::{Audit, Reclamation},
-    structures::{Adt, Info, Insert, Reclaims, Semantics, Structure, walk::Walk},
+    structures::{Adt, Info, Insert, Memory, Reclaims, Semantics, Structure, walk::Walk},
 };
 
 /// Registry entry.
@@ -30,6 +30,7 @@ pub static STRUCTURE: Structure = Structure {
         progress: "look-ups take no lock; updates may wait while the table grows",
         semantics: Semantics { adt: Adt::HashDictionary, insert: Insert::IfAbsent, key_bits: 64, value_bits: 64 },
         reclaims: Reclaims::Own,
+        memory: Memory::Own,
         deviations: &[
             "the crate hashes by SipHash with random keys, so that the layout differs from trial to trial",
             "removed entries go to the batches of crate seize, whatever scheme is asked for",

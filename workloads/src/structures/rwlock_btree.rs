@@ -16,7 +16,7 @@ use crate::{
     families::set::{ConcurrentSet, Parameters, SetHandle},
     harness::SetDriver,
     protocol::{Audit, Reclamation},
-    structures::{Adt, Info, Insert, Reclaims, Semantics, Structure, walk::Walk},
+    structures::{Adt, Info, Insert, Memory, Reclaims, Semantics, Structure, walk::Walk},
 };
 
 /// Registry entry.
@@ -28,6 +28,7 @@ pub static STRUCTURE: Structure = Structure {
         progress: "blocking",
         semantics: Semantics { adt: Adt::OrderedDictionary, insert: Insert::IfAbsent, key_bits: 64, value_bits: 64 },
         reclaims: Reclaims::AtOnce,
+        memory: Memory::Own,
         deviations: &[
             "waiting threads share a table that parking_lot keeps for the process and never frees (about 1 KiB)",
         ],

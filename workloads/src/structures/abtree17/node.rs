@@ -15,6 +15,7 @@ use std::{
 
 use super::scx::Info;
 use crate::{
+    nodes,
     reclaim::Guard,
     structures::fan::{Fan, MAX_SIZE},
 };
@@ -166,7 +167,7 @@ impl Word {
 
     /// Allocates a leaf.
     pub(super) fn of_leaf(leaf: Leaf) -> Self {
-        Self(Box::into_raw(Box::new(leaf)).cast::<Internal>().map_addr(|address| address | LEAF))
+        Self(nodes::allocate(leaf).cast::<Internal>().map_addr(|address| address | LEAF))
     }
 
     fn is_leaf(self) -> bool {
@@ -184,7 +185,7 @@ impl Word {
     /// The node was unlinked by a record of the calling thread (I4), which calls this once for it.
     pub(super) unsafe fn retire(self, guard: &impl Guard) {
         if self.is_leaf() {
-            // SAFETY: nodes come from the boxes in `of_leaf` and `Drafts`; the rest is the caller's promise, and that
+            // SAFETY: nodes are allocated in `of_leaf` and `Drafts`; the rest is the caller's promise, and that
             // edges of unlinked nodes never change is I4.
             unsafe { guard.retire(self.leaf()) };
         } else {
@@ -228,14 +229,14 @@ impl Drafts {
 
     /// Drafts an untagged node of these children.
     pub(super) fn internal(&mut self, fan: &Fan<Word>, sides: Range<usize>) -> Word {
-        self.push(Word(Box::into_raw(Box::new(Internal::of(fan, sides)))))
+        self.push(Word(nodes::allocate(Internal::of(fan, sides))))
     }
 
     /// Drafts a node of two children.
     pub(super) fn fork(&mut self, (left, key, right): (Word, u64, Word), is_tagged: bool) -> Word {
         let mut fan = Fan::of_one(left);
         fan.split(0, key, right);
-        self.push(Word(Box::into_raw(Box::new(Internal { is_tagged, ..Internal::of(&fan, 0..2) }))))
+        self.push(Word(nodes::allocate(Internal { is_tagged, ..Internal::of(&fan, 0..2) })))
     }
 
     /// Drafts two nodes that share the children, and returns the key between them.
@@ -260,11 +261,11 @@ impl Drop for Drafts {
     fn drop(&mut self) {
         for word in &self.words[..self.n_words] {
             if word.is_leaf() {
-                // SAFETY: it came from the box in `of_leaf`, and was never published (`publish`).
-                drop(unsafe { Box::from_raw(word.leaf()) });
+                // SAFETY: it was allocated in `of_leaf`, and was never published (`publish`).
+                unsafe { nodes::free(word.leaf()) };
             } else {
-                // SAFETY: it came from a box of these methods, and was never published.
-                drop(unsafe { Box::from_raw(word.0) });
+                // SAFETY: it was allocated by these methods, and was never published.
+                unsafe { nodes::free(word.0) };
             }
         }
     }

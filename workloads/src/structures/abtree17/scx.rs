@@ -26,7 +26,7 @@ use std::{
 };
 
 use super::node::{Internal, Word};
-use crate::reclaim::Guard;
+use crate::{nodes, reclaim::Guard};
 
 /// Most nodes of a record: holder, parent, and two siblings.
 const MAX_NODES: usize = 4;
@@ -142,28 +142,28 @@ pub(super) fn llx<'g, T>(
 ///
 /// Every node but the first was read, by the LLX of an earlier one, as the child of that. `new` leads to a new node.
 pub(super) fn scx(seen: &[Seen<'_>], side: usize, (old, new): (Word, Word), guard: &impl Guard) -> bool {
-    let boxed = Record::boxed(seen, side, (old, new));
+    let address = Record::allocate(seen, side, (old, new));
     // SAFETY: it was just allocated, and is retired at the end of this function.
-    let record = unsafe { &*boxed };
+    let record = unsafe { &*address };
     // SAFETY: this thread's guard is as old as the links to the nodes, so all are protected.
-    let is_committed = unsafe { record.advance(boxed) };
+    let is_committed = unsafe { record.advance(address) };
     for (idx, seen) in seen.iter().enumerate() {
-        record.clean(idx, seen.node, boxed);
+        record.clean(idx, seen.node, address);
     }
-    // SAFETY: it came from a box, no info word leads to it or ever will (S2), and only its owner retires it.
-    unsafe { guard.retire(boxed) };
+    // SAFETY: it came from `Record::allocate`, no info word leads to it or ever will (S2), and only its owner retires it.
+    unsafe { guard.retire(address) };
     is_committed
 }
 
 impl Record {
     /// Allocates a record that has frozen nothing.
-    fn boxed(seen: &[Seen<'_>], side: usize, (old, new): (Word, Word)) -> *mut Self {
+    fn allocate(seen: &[Seen<'_>], side: usize, (old, new): (Word, Word)) -> *mut Self {
         let mut nodes = [(ptr::from_ref(seen[0].node), seen[0].stamp); MAX_NODES];
         for (slot, seen) in nodes.iter_mut().zip(seen) {
             *slot = (seen.node, seen.stamp);
         }
         let n_nodes = seen.len() as u8;
-        Box::into_raw(Box::new(Self { state: AtomicU8::new(FREEZING), n_nodes, nodes, side, old, new }))
+        nodes::allocate(Self { state: AtomicU8::new(FREEZING), n_nodes, nodes, side, old, new })
     }
 
     fn nodes(&self) -> &[(*const Internal, Stamp)] {
@@ -243,7 +243,7 @@ mod tests {
         let (seen, old) =
             llx(seek.parent, &guard, |node| node.child(seek.side, &guard).word).expect("it is in the tree");
         let new = Word::of_leaf(Leaf::new(&[(0, 0), (1, 1), (2, 2), (4, 4), (5, 5)]));
-        let record = Record::boxed(&[seen], seek.side, (old, new));
+        let record = Record::allocate(&[seen], seek.side, (old, new));
         assert!(seek.parent.info().exchange(seen.stamp, Stamp(record)).is_ok());
         let mut other = set.handle();
         assert!(other.contains(3), "it is frozen, not removed");
@@ -252,8 +252,10 @@ mod tests {
         assert!(!other.contains(3));
         // What the owner would do if it went on: nothing is left for it.
         // SAFETY: no thread has retired the record.
-        let record = unsafe { Box::from_raw(record) };
-        assert_eq!(record.state.load(Relaxed), COMMITTED);
+        let state = unsafe { &*record }.state.load(Relaxed);
+        assert_eq!(state, COMMITTED);
+        // SAFETY: likewise, and this is the last use.
+        unsafe { nodes::free(record) };
         assert!(seek.parent.info().exchange(seen.stamp.next(), seen.stamp).is_err(), "the word has moved on twice");
         // SAFETY: the record has unlinked the leaf.
         unsafe { old.retire(&guard) };
@@ -272,13 +274,15 @@ mod tests {
         let (seen_root, ()) = llx(root, &guard, |_| ()).expect("it is in the tree");
         let mut other = set.handle();
         assert!(other.remove(11), "the root is no longer as it was seen");
-        let record = Record::boxed(&[seen_entry, seen_root], 0, (old, old));
+        let record = Record::allocate(&[seen_entry, seen_root], 0, (old, old));
         assert!(set.entry.info().exchange(seen_entry.stamp, Stamp(record)).is_ok());
         let (seen_again, now) =
             llx(&set.entry, &guard, |node| node.child(0, &guard).word).expect("it is never unlinked");
         // SAFETY: no thread has retired the record.
-        let record = unsafe { Box::from_raw(record) };
-        assert_eq!(record.state.load(Relaxed), ABORTED);
+        let state = unsafe { &*record }.state.load(Relaxed);
+        assert_eq!(state, ABORTED);
+        // SAFETY: likewise, and this is the last use.
+        unsafe { nodes::free(record) };
         assert!(now == old && seen_again.stamp == seen_entry.stamp.next());
         drop(other);
         assert_eq!(set.audit(), Audit { size: 11, key_sum: 55, violations: Vec::new() });

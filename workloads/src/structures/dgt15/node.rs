@@ -130,7 +130,7 @@ impl Word {
     /// This is not EMPTY; the node was unlinked by the calling thread (I4), which calls this once for it.
     pub(super) unsafe fn retire(self, guard: &impl Guard) {
         if self.is_leaf() {
-            // SAFETY: nodes come from `Unpublished`, which boxes them; the rest is the caller's promise.
+            // SAFETY: nodes come from `Unpublished`, which allocates them; the rest is the caller's promise.
             unsafe { guard.retire(self.address().cast::<Leaf>()) };
         } else {
             // SAFETY: likewise; that the edges of an unlinked node never change is I3.

@@ -148,7 +148,7 @@ impl Word {
     /// The calling thread is the one that retires the node (I5), and calls this once for it.
     pub(super) unsafe fn retire(self, guard: &impl Guard) {
         if let Some(leaf) = self.leaf() {
-            // SAFETY: nodes come from `Unpublished`, which boxes them; the rest is the caller's promise, and that edges
+            // SAFETY: nodes come from `Unpublished`, which allocates them; the rest is the caller's promise, and that edges
             // of unlinked nodes are frozen is I3.
             unsafe { guard.retire(leaf) };
         } else if !self.has(EMPTY) {

@@ -154,7 +154,7 @@ impl Stamp {
     pub(super) unsafe fn retire(self, guard: &impl Guard) {
         let record = self.without(STATE | SIDE).0;
         if self.state() == SWING {
-            // SAFETY: records come from `Unpublished`, which boxes them; no word leads to it any more, see the caller's
+            // SAFETY: records come from `Unpublished`, which allocates them; no word leads to it any more, see the caller's
             // promise, and never will, since only the exchange that published it could have written its flag.
             unsafe { guard.retire(record.cast::<Swing>()) };
         } else {

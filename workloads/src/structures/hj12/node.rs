@@ -140,7 +140,7 @@ impl Word {
         let carrier = unsafe { &*self.0 }.carrier(guard);
         // SAFETY: the carrier of an unlinked node stays (I3), and its hold ends with the node.
         unsafe { carrier.let_go(guard) };
-        // SAFETY: nodes come from `Unpublished`, which boxes them; the rest is the caller's promise, and that edges of
+        // SAFETY: nodes come from `Unpublished`, which allocates them; the rest is the caller's promise, and that edges of
         // unlinked nodes are frozen is I3.
         unsafe { guard.retire(self.0) };
     }

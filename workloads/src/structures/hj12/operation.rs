@@ -178,7 +178,7 @@ impl Stamp {
     /// # Safety
     /// The calling thread has changed this flag to a clean stamp (I5), and calls this once for it.
     pub(super) unsafe fn retire_swing(self, guard: &impl Guard) {
-        // SAFETY: records come from `Unpublished`, which boxes them; no word leads to it any more, see the caller's
+        // SAFETY: records come from `Unpublished`, which allocates them; no word leads to it any more, see the caller's
         // promise, and never will, since only the exchange that published it could have written its flag.
         unsafe { guard.retire(self.record().cast::<Swing>()) };
     }
@@ -217,7 +217,7 @@ impl Carrier {
     /// # Safety
     /// No flag and no node in the tree leads to it, or ever will; and this is the only call for it.
     pub(super) unsafe fn retire(self, guard: &impl Guard) {
-        // SAFETY: records come from `Unpublished`, which boxes them; the rest is the caller's promise.
+        // SAFETY: records come from `Unpublished`, which allocates them; the rest is the caller's promise.
         unsafe { guard.retire(self.0) };
     }
 }

@@ -155,7 +155,7 @@ impl Word {
     /// # Safety
     /// This is not null; the node was unlinked by the calling thread (I3), which calls this once for it.
     pub(super) unsafe fn retire(self, guard: &impl Guard) {
-        // SAFETY: nodes come from `Unpublished`, which boxes them; the rest is the caller's promise, and that the link
+        // SAFETY: nodes come from `Unpublished`, which allocates them; the rest is the caller's promise, and that the link
         // of an unlinked node never changes is I2 and I3.
         unsafe { guard.retire(self.clean().0) };
     }

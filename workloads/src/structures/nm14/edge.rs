@@ -157,7 +157,7 @@ impl Word {
     /// This is not EMPTY; the node was unlinked by the calling thread (I6), which calls this once for it.
     pub(super) unsafe fn retire(self, guard: &impl Guard) {
         if self.has(LEAF) {
-            // SAFETY: nodes come from `Unpublished`, which boxes them; the rest is the caller's promise, and that links
+            // SAFETY: nodes come from `Unpublished`, which allocates them; the rest is the caller's promise, and that links
             // of unlinked nodes are frozen is I6.
             unsafe { guard.retire(self.address().cast::<Leaf>()) };
         } else {

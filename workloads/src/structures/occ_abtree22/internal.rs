@@ -15,6 +15,7 @@ use std::{
 
 use super::{leaf::Leaf, wait::Wait};
 use crate::{
+    nodes,
     reclaim::Guard,
     structures::fan::{Fan, MAX_SIZE},
 };
@@ -180,12 +181,12 @@ impl Word {
 
     /// Allocates a leaf.
     pub(super) fn of_leaf(leaf: Leaf) -> Self {
-        Self(Box::into_raw(Box::new(leaf)).cast::<Internal>().map_addr(|address| address | LEAF))
+        Self(nodes::allocate(leaf).cast::<Internal>().map_addr(|address| address | LEAF))
     }
 
     /// Allocates an internal node.
     pub(super) fn of_internal(internal: Internal) -> Self {
-        Self(Box::into_raw(Box::new(internal)))
+        Self(nodes::allocate(internal))
     }
 
     fn is_leaf(self) -> bool {
@@ -203,7 +204,7 @@ impl Word {
     /// The node was unlinked by the calling thread (I5), which calls this once for it.
     pub(super) unsafe fn retire(self, guard: &impl Guard) {
         if self.is_leaf() {
-            // SAFETY: nodes come from the boxes in `of_leaf` and `of_internal`; the rest is the caller's promise, and
+            // SAFETY: nodes are allocated in `of_leaf` and `of_internal`; the rest is the caller's promise, and
             // that edges of unlinked nodes never change is I4.
             unsafe { guard.retire(self.leaf()) };
         } else {
