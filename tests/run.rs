@@ -269,7 +269,7 @@ fn symbols_become_what_this_machine_has() {
         with(base(), Parameter::TimeCheck, Value::Word("every-op")),
         &format!("{unsupported} harness_time_check `every-op`"),
     );
-    check(with(base(), Parameter::NodePadding, Value::Count(64)), &format!("{unsupported} node_padding `64`"));
+    check(with(base(), Parameter::NodePadding, Value::Count(32)), &format!("{unsupported} node_padding `32`"));
     check(
         with(base(), Parameter::Threads, Value::Threads(Threads::Count(u32::MAX))),
         &format!("{unsupported} threads `4294967295`"),

@@ -20,7 +20,8 @@ use rare_workloads::{
     identity::{Identity, SOURCE_SHA256},
     nodes::Nodes,
     protocol::{
-        ALLOCATOR_VARIABLE, AllocatorRequest, Balance, Distribution, Length, Mix, Preload, Reclamation, Reply, Request,
+        ALLOCATOR_VARIABLE, AllocatorRequest, Balance, Distribution, FORMAT, Length, Mix, Preload, Reclamation, Reply,
+        Request,
         frame::{self, Frame, FrameError},
     },
 };
@@ -32,7 +33,7 @@ static ONE_TRIAL: Mutex<()> = Mutex::new(());
 
 fn request(allocator: &str) -> Request {
     Request {
-        format: 1,
+        format: FORMAT,
         structure: "mutex-btree".to_owned(),
         structure_parameters: BTreeMap::new(),
         reclamation: Reclamation::Epoch,
@@ -322,7 +323,7 @@ fn garbled_requests_are_refused() {
         (String::new(), "not one"),
         ("{".to_owned(), "not one"),
         ("[]".to_owned(), "tells no format"),
-        (sound.replace("\"format\":1", "\"format\":2"), "request format 2, this worker reads 1"),
+        (sound.replace("\"format\":2", "\"format\":3"), "request format 3, this worker reads 2"),
         (sound.replace("\"nice\":0", "\"nice\":0,\"turbo\":true"), "turbo"),
         (sound.replace("\"key_range\":1000", "\"key_range\":1e3"), "not one"),
         (format!("{sound}{}", " ".repeat(1 << 20)), "longer than 1048576 bytes"),

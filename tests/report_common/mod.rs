@@ -158,9 +158,9 @@ fn axes(shape: &Shape) -> [Vec<Value>; Parameter::COUNT] {
     set(Parameter::EnvironmentPadding, vec![Value::Bytes(Bytes(0))]);
     set(Parameter::Priority, vec![Value::Nice(0)]);
     set(Parameter::ObjectPool, vec![Value::Word("off")]);
-    set(Parameter::NodePadding, vec![Value::Bytes(Bytes(0))]);
+    set(Parameter::NodePadding, vec![Value::Count(0)]);
     set(Parameter::TimeCheck, vec![Value::Word("flag")]);
-    set(Parameter::HarnessPadding, vec![Value::Bytes(Bytes(128))]);
+    set(Parameter::HarnessPadding, vec![Value::Count(128)]);
     set(Parameter::Generator, vec![Value::Word("xoshiro256++")]);
     axes
 }
