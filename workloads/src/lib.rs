@@ -12,4 +12,5 @@ pub mod protocol;
 pub mod reclaim;
 pub mod rng;
 pub mod structures;
+mod sync;
 pub mod worker;

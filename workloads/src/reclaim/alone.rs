@@ -1,8 +1,7 @@
 //! The guard of a thread that has a structure to itself, for audits and drops.
 
-use std::sync::atomic::{AtomicPtr, Ordering};
-
 use super::Guard;
+use crate::sync::atomic::{AtomicPtr, Ordering};
 
 /// Protects by exclusion: no other thread is there, so what is retired is freed at once.
 pub struct Alone(());

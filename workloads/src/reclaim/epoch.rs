@@ -7,13 +7,7 @@
 //! a guard obtained before is alive. Pinning tries to advance and to free at most 8 bags of 64 objects every 128th
 //! time.
 
-use std::{
-    marker::PhantomData,
-    sync::{
-        Arc,
-        atomic::{AtomicPtr, Ordering},
-    },
-};
+use std::{marker::PhantomData, sync::Arc};
 
 use crossbeam_epoch::{Collector, LocalHandle};
 
@@ -21,6 +15,7 @@ use super::{
     Guard, Local, Reclaimer,
     count::{Slot, Slots},
 };
+use crate::sync::atomic::{AtomicPtr, Ordering};
 
 /// Epochs with a collector of its own.
 pub struct Epoch {

@@ -6,11 +6,11 @@
 use std::{
     cell::{Cell, RefCell},
     collections::BTreeSet,
-    sync::atomic::{AtomicPtr, Ordering},
 };
 
 use super::Guard;
 use crate::families::set::{ConcurrentSet, Parameters};
+use crate::sync::atomic::{AtomicPtr, Ordering};
 
 /// One operation on a set.
 #[derive(Clone, Copy, Debug)]

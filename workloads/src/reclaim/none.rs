@@ -2,15 +2,13 @@
 //!
 //! A bound on speed, not a usable scheme. It counts what it leaks, so that reports can say how much.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicPtr, Ordering},
-};
+use std::sync::Arc;
 
 use super::{
     Guard, Local, Reclaimer,
     count::{Slot, Slots},
 };
+use crate::sync::atomic::{AtomicPtr, Ordering};
 
 /// Frees nothing.
 pub struct NoReclamation {
