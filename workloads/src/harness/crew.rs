@@ -6,6 +6,12 @@
 
 use std::{ops::Deref, sync::PoisonError, thread};
 
+#[cfg(all(test, feature = "schedules"))]
+mod models;
+
+#[cfg(all(test, feature = "schedules"))]
+use self::models::clock;
+#[cfg(not(all(test, feature = "schedules")))]
 use super::clock;
 use crate::sync::crew::{
     Condvar, Mutex, MutexGuard,
