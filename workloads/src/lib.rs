@@ -13,4 +13,5 @@ pub mod protocol;
 pub mod reclaim;
 pub mod rng;
 pub mod structures;
+mod sync;
 pub mod worker;

@@ -3,16 +3,14 @@
 //! No clock, no allocation, no virtual call, and no write that another thread reads but the thread's own progress, on a
 //! line of its own.
 
-use std::{
-    hint::black_box,
-    sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
-};
+use std::hint::black_box;
 
 use crate::{
     families::set::SetHandle,
     keys::KeySource,
     protocol::{Mix, Operations, Tally},
     rng::{Phase, Xoshiro256PlusPlus},
+    sync::crew::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
 };
 
 /// What to do next.

@@ -1,9 +1,11 @@
 //! The guard of a thread that has a structure to itself, for audits and drops.
 
-use std::sync::atomic::{AtomicPtr, Ordering};
-
 use super::Guard;
+<<<<<<< HEAD
 use crate::nodes;
+=======
+use crate::sync::atomic::{AtomicPtr, Ordering};
+>>>>>>> schedules
 
 /// Protects by exclusion: no other thread is there, so what is retired is freed at once.
 pub struct Alone(());

@@ -7,13 +7,7 @@
 //! a guard obtained before is alive. Pinning tries to advance and to free at most 8 bags of 64 objects every 128th
 //! time.
 
-use std::{
-    marker::PhantomData,
-    sync::{
-        Arc,
-        atomic::{AtomicPtr, Ordering},
-    },
-};
+use std::{marker::PhantomData, sync::Arc};
 
 use crossbeam_epoch::{Collector, LocalHandle};
 
@@ -21,7 +15,11 @@ use super::{
     Guard, Local, Reclaimer,
     count::{Slot, Slots},
 };
+<<<<<<< HEAD
 use crate::nodes;
+=======
+use crate::sync::atomic::{AtomicPtr, Ordering};
+>>>>>>> schedules
 
 /// Epochs with a collector of its own.
 pub struct Epoch {

@@ -6,14 +6,18 @@
 use std::{
     cell::{Cell, RefCell},
     collections::BTreeSet,
-    sync::atomic::{AtomicPtr, Ordering},
 };
 
 use super::Guard;
+<<<<<<< HEAD
 use crate::{
     families::set::{ConcurrentSet, Parameters},
     nodes,
 };
+=======
+use crate::families::set::{ConcurrentSet, Parameters};
+use crate::sync::atomic::{AtomicPtr, Ordering};
+>>>>>>> schedules
 
 /// One operation on a set.
 #[derive(Clone, Copy, Debug)]

@@ -18,7 +18,7 @@ mod epoch;
 pub(crate) mod interleave;
 mod none;
 
-use std::sync::atomic::AtomicPtr;
+use crate::sync::atomic::AtomicPtr;
 
 pub use self::{alone::Alone, epoch::Epoch, none::NoReclamation};
 

@@ -2,15 +2,13 @@
 //!
 //! A bound on speed, not a usable scheme. It counts what it leaks, so that reports can say how much.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicPtr, Ordering},
-};
+use std::sync::Arc;
 
 use super::{
     Guard, Local, Reclaimer,
     count::{Slot, Slots},
 };
+use crate::sync::atomic::{self, AtomicPtr, Ordering};
 
 /// Frees nothing.
 pub struct NoReclamation {
@@ -53,9 +51,9 @@ fn order_after_updates() {
     // Every update of a structure is a read-modify-write, which on x86-64 is a full barrier by itself: only the
     // compiler must be held. Elsewhere the fence is needed and costs what it costs.
     if cfg!(target_arch = "x86_64") {
-        std::sync::atomic::compiler_fence(Ordering::SeqCst);
+        atomic::compiler_fence(Ordering::SeqCst);
     } else {
-        std::sync::atomic::fence(Ordering::SeqCst);
+        atomic::fence(Ordering::SeqCst);
     }
 }
 

@@ -19,9 +19,8 @@
 //! I4 When no operation runs, no node in any level is marked, and a node is in all levels below its height.
 //! I5 A node is retired once, by the later of its inserter and its remover, and is in no level from then on.
 
-use std::sync::atomic::{AtomicBool, Ordering::AcqRel};
-
 use super::tower::{self, Head, Heights, Levels, Link, NewNode, Path};
+use crate::sync::atomic::{AtomicBool, Ordering::AcqRel};
 use crate::{
     families::set::{ConcurrentSet, Parameters, SetHandle},
     harness::SetDriver,

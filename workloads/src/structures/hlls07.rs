@@ -120,6 +120,8 @@ impl<R: Reclaimer> Hlls07<R> {
             }
             let new: &NewNode<State> = new.get_or_insert_with(|| NewNode::new(key, value, height, State::new()));
             let Some(locks) = Locks::take(&path, height, |place| right_of(place).is_none_or(is_unmarked)) else {
+                // A neighbour's remover may have yet to unlink it.
+                wait.pause();
                 continue;
             };
             link(new.node(), &path);
@@ -138,7 +140,15 @@ impl<R: Reclaimer> Hlls07<R> {
             return false;
         }
         let is_before = |place: Step<'_, State>| place.right == Link::to(node);
-        while node.height() > path.n_levels() || !unlink(node, &path, is_before) {
+        let mut wait = Wait::new();
+        loop {
+            if node.height() <= path.n_levels() {
+                if unlink(node, &path, is_before) {
+                    break;
+                }
+                // A neighbour's remover may have yet to unlink it.
+                wait.pause();
+            }
             path = self.find(key, node.height(), guard);
         }
         // SAFETY: `unlink` has taken it out of all levels, which is done once (I6). Nodes that were unlinked while they

@@ -8,11 +8,9 @@
 //! Reclamation: nodes are freed at once under the lock, so every scheme is the same.
 //! Invariants: I1 keys strictly increase in iteration order. I2 the length that the map keeps is the number of keys.
 
-use std::{
-    collections::{BTreeMap, btree_map::Entry},
-    sync::{Mutex, MutexGuard},
-};
+use std::collections::{BTreeMap, btree_map::Entry};
 
+use crate::sync::{Mutex, MutexGuard};
 use crate::{
     families::set::{ConcurrentSet, Parameters, SetHandle},
     harness::SetDriver,

@@ -10,8 +10,7 @@
 
 use std::collections::{BTreeMap, btree_map::Entry};
 
-use parking_lot::RwLock;
-
+use crate::sync::RwLock;
 use crate::{
     families::set::{ConcurrentSet, Parameters, SetHandle},
     harness::SetDriver,

@@ -3,17 +3,13 @@
 //! Here is where pointers are followed. A [`Link`] is loaded only from an edge of the entry, or of a node that was
 //! obtained from a link under the same guard; that is the fact (L) on which the comments below rest.
 
-use std::{
-    marker::PhantomData,
-    ops::Range,
-    ptr,
-    sync::atomic::{
-        AtomicPtr,
-        Ordering::{Relaxed, Release},
-    },
-};
+use std::{marker::PhantomData, ops::Range, ptr};
 
 use super::scx::Info;
+use crate::sync::atomic::{
+    AtomicPtr,
+    Ordering::{Relaxed, Release},
+};
 use crate::{
     nodes,
     reclaim::Guard,

@@ -17,16 +17,18 @@
 //! read as a child of an earlier one. That makes them safe to follow, although a node may have been retired before a
 //! helper's guard was obtained: see [`Record::advance`].
 
-use std::{
-    ptr,
-    sync::atomic::{
-        AtomicPtr, AtomicU8,
-        Ordering::{AcqRel, Acquire, Relaxed},
-    },
-};
+use std::ptr;
 
 use super::node::{Internal, Word};
+<<<<<<< HEAD
 use crate::{nodes, reclaim::Guard};
+=======
+use crate::reclaim::Guard;
+use crate::sync::atomic::{
+    AtomicPtr, AtomicU8,
+    Ordering::{AcqRel, Acquire, Relaxed},
+};
+>>>>>>> schedules
 
 /// Most nodes of a record: holder, parent, and two siblings.
 const MAX_NODES: usize = 4;

@@ -3,17 +3,14 @@
 //! Here is where pointers are followed. A [`Link`] is loaded only from the root, or from an edge of a node that was
 //! obtained from a link under the same guard; that is the fact (L) on which the comments below rest.
 
-use std::{
-    marker::PhantomData,
-    ptr,
-    sync::atomic::{
-        AtomicPtr,
-        Ordering::{Relaxed, Release},
-    },
-};
+use std::{marker::PhantomData, ptr};
 
 use super::locks::Locks;
 use crate::reclaim::Guard;
+use crate::sync::atomic::{
+    AtomicPtr,
+    Ordering::{Relaxed, Release},
+};
 
 /// The edge leads to a leaf.
 const LEAF: usize = 1;

@@ -3,17 +3,14 @@
 //! Here is where edges are followed. A [`Link`] is loaded only from the anchor, or from an edge of a node that was
 //! obtained from a link, or from a record, under the same guard; that is the fact (L) on which the comments below rest.
 
-use std::{
-    marker::PhantomData,
-    ptr,
-    sync::atomic::{
-        AtomicPtr,
-        Ordering::{Relaxed, Release},
-    },
-};
+use std::{marker::PhantomData, ptr};
 
 use super::update::Update;
 use crate::reclaim::Guard;
+use crate::sync::atomic::{
+    AtomicPtr,
+    Ordering::{Relaxed, Release},
+};
 
 /// The edge leads to a leaf, or to nothing.
 const LEAF: usize = 1;

@@ -3,16 +3,13 @@
 //! A [`Seen`] is loaded only from a node that was obtained under the same guard, or is what this thread has just written
 //! there; the argument why its record can be followed is at [`Seen::state`].
 
-use std::{
-    marker::PhantomData,
-    ptr,
-    sync::atomic::{
-        AtomicPtr,
-        Ordering::{Relaxed, Release},
-    },
-};
+use std::{marker::PhantomData, ptr};
 
 use super::node::{Internal, Word};
+use crate::sync::atomic::{
+    AtomicPtr,
+    Ordering::{Relaxed, Release},
+};
 use crate::{reclaim::Guard, structures::unpublished::Unpublished};
 
 /// The low bits of a stamp that say which of four it is.

@@ -3,17 +3,14 @@
 //! Here is where edges are followed. A [`Link`] is loaded only from the anchor, or from an edge of a node that was
 //! obtained from a link under the same guard; that is the fact (L) on which the comments below rest.
 
-use std::{
-    marker::PhantomData,
-    ptr,
-    sync::atomic::{
-        AtomicPtr, AtomicU64,
-        Ordering::{Acquire, Relaxed, Release},
-    },
-};
+use std::{marker::PhantomData, ptr};
 
 use super::operation::{Carrier, Relocation, Update};
 use crate::reclaim::Guard;
+use crate::sync::atomic::{
+    AtomicPtr, AtomicU64,
+    Ordering::{Acquire, Relaxed, Release},
+};
 
 /// The edge leads to nothing: in place of an address is the version of its node at which it became so.
 const EMPTY: usize = 1;

@@ -7,15 +7,12 @@
 //! read-modify-write, and so prolongs the release sequence of what it finds: whoever loads an address with Acquire,
 //! whatever bits stand beside it, synchronises with the thread that put the address there.
 
-use std::{
-    marker::PhantomData,
-    ptr,
-    sync::atomic::{
-        AtomicPtr,
-        Ordering::{Acquire, Relaxed, Release},
-    },
-};
+use std::{marker::PhantomData, ptr};
 
+use crate::sync::atomic::{
+    AtomicPtr,
+    Ordering::{Acquire, Relaxed, Release},
+};
 use crate::{reclaim::Guard, structures::patience::Patience};
 
 /// The node that holds the link is removed.

@@ -3,16 +3,13 @@
 //! Here is where pointers are followed. A [`Link`] is loaded only from the head, or from a node that was obtained from a
 //! link under the same guard; that is the fact (L) on which the comments below rest.
 
-use std::{
-    marker::PhantomData,
-    ptr,
-    sync::atomic::{
-        AtomicPtr,
-        Ordering::{Acquire, Relaxed, Release},
-    },
-};
+use std::{marker::PhantomData, ptr};
 
 use crate::reclaim::Guard;
+use crate::sync::atomic::{
+    AtomicPtr,
+    Ordering::{Acquire, Relaxed, Release},
+};
 
 /// The node that holds the link is removed.
 const MARK: usize = 1;

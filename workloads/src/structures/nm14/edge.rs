@@ -3,12 +3,10 @@
 //! Here is where pointers are followed. A [`Link`] is loaded only from the root edge, or from an edge of a node that was
 //! obtained from a link under the same guard; that is the fact (L) on which the comments below rest.
 
-use std::{
-    marker::PhantomData,
-    sync::atomic::{AtomicPtr, Ordering::Release},
-};
+use std::marker::PhantomData;
 
 use crate::reclaim::Guard;
+use crate::sync::atomic::{AtomicPtr, Ordering::Release};
 
 /// The node under the edge stays, its parent goes.
 const TAG: usize = 1;
@@ -62,7 +60,7 @@ impl Edge {
     /// Release: publishes the node under `new` and what this thread saw of its edges; pairs with the Acquire in
     /// [`Self::load`]. A failure reads Relaxed: what it returns is compared and never followed.
     pub(super) fn swing(&self, old: Word, new: Word) -> Result<(), Word> {
-        use std::sync::atomic::Ordering::Relaxed;
+        use crate::sync::atomic::Ordering::Relaxed;
         self.0.compare_exchange(old.0, new.0, Release, Relaxed).map(drop).map_err(Word)
     }
 

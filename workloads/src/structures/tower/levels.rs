@@ -1,8 +1,7 @@
 //! How many levels there are, and how tall nodes become.
 
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
-
 use super::TALLEST;
+use crate::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 use crate::{families::set::Parameters, rng::Xoshiro256PlusPlus, structures::ParameterInfo};
 
 /// A node on a level is on the next with a chance of 1 in 2^2.

@@ -4,14 +4,14 @@ use std::{
     fmt,
     marker::PhantomData,
     ptr::{self, NonNull},
-    sync::atomic::{
-        AtomicPtr,
-        Ordering::{Relaxed, Release},
-    },
 };
 
 use super::{Node, NodeRef};
 use crate::reclaim::Guard;
+use crate::sync::atomic::{
+    AtomicPtr,
+    Ordering::{Relaxed, Release},
+};
 
 /// The node that holds the link is removed. Only lock-free lists use it.
 const MARK: usize = 1;
