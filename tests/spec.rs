@@ -202,7 +202,7 @@ fn combinations_that_never_occur_are_not_judged() {
 
 #[test]
 fn abilities_are_judged_for_each_structure() {
-    let catalogue = Catalogue { structures: support::STRUCTURES, planned: &["later"] };
+    let catalogue = Catalogue { structures: support::STRUCTURES, controls: &[], planned: &["later"] };
     let codes = |text: &str| -> Vec<&str> {
         let found = spec::compile_with(&source(&format!("rare: 1\nname: a\n{text}")), false, &catalogue);
         found.err().unwrap_or_default().iter().map(|diagnostic| diagnostic.code.id).collect()
@@ -237,7 +237,7 @@ fn abilities_are_judged_for_each_structure() {
 
 #[test]
 fn structure_parameters_are_explicit() {
-    let catalogue = Catalogue { structures: support::STRUCTURES, planned: &[] };
+    let catalogue = Catalogue { structures: support::STRUCTURES, controls: &[], planned: &[] };
     let text = source("rare: 1\nname: a\nstructures: [both, {use: both, as: wide, fanout: 32}]\n");
     let spec = spec::compile_with(&text, false, &catalogue).unwrap().spec;
     let fanouts: Vec<u64> = spec
@@ -249,6 +249,19 @@ fn structure_parameters_are_explicit() {
         })
         .collect();
     assert_eq!(fanouts, [16, 32]);
+}
+
+#[test]
+fn controls_can_be_named_and_are_never_offered() {
+    for control in rare_workloads::structures::CONTROLS {
+        let name = control.info.name;
+        assert_eq!(codes(&format!("rare: 1\nname: a\nstructures: [{name}]\n")), [""; 0], "{name}");
+        // One slip of the pen away.
+        let text = source(&format!("rare: 1\nname: a\nstructures: [{}]\n", name.replacen("control", "contrl", 1)));
+        let found = spec::compile(&text, false).unwrap_err();
+        let rendered = diag::render(&found, &text, false);
+        assert!(rendered.contains("E0201") && !rendered.contains("control-"), "{rendered}");
+    }
 }
 
 #[test]

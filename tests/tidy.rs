@@ -183,6 +183,7 @@ fn every_unit_is_registered() {
     // Folder of the registry, and what a file of a unit contains.
     let registries = [
         ("workloads/src/structures", "static STRUCTURE: Structure"),
+        ("workloads/src/structures/controls", "static CONTROL: Structure"),
         ("src/verdict/checks", "impl Check for "),
         ("src/report/sections", "const SECTION: Section"),
     ];

@@ -16,6 +16,10 @@ pub(super) fn text() -> String {
         lines.push(format!("  {:width$}  {}", info.name, info.title));
         lines.push(format!("  {:width$}  {}; {}", "", info.progress, reclaims(info.reclaims)));
     }
+    lines.push("controls: structures with a planted fault, for tests of the checks".to_owned());
+    let width = structures::CONTROLS.iter().map(|control| control.info.name.len()).max().unwrap_or(0);
+    let faults = structures::CONTROLS.iter().map(|control| (control.info.name, control.info.deviations.join("; ")));
+    lines.extend(faults.map(|(name, fault)| format!("  {name:width$}  {fault}")));
     lines.push(format!("allocators\n  {}, or {{preload: PATH}}", Allocator::LINKED.join(", ")));
     let schemes: Vec<&str> = Reclamation::ALL.iter().map(|scheme| scheme.name()).collect();
     lines.push(format!("reclamation\n  {}", schemes.join(", ")));

@@ -203,7 +203,7 @@ pub(super) fn check_structures(plan: &Plan) -> Vec<ResolveError> {
 /// Says what this version lacks for a structure; `None` when it has it all.
 fn lacking(used: &StructureUse, scheme: Reclamation, nodes: Nodes) -> Option<String> {
     let name = &used.name;
-    let Some(structure) = structures::ALL.iter().find(|structure| structure.info.name == name) else {
+    let Some(structure) = structures::find(name) else {
         return Some(format!("has no structure `{name}`"));
     };
     if !structure.drivers.iter().any(|(supported, _)| *supported == scheme) {

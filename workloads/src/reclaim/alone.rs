@@ -1,11 +1,10 @@
 //! The guard of a thread that has a structure to itself, for audits and drops.
 
 use super::Guard;
-<<<<<<< HEAD
-use crate::nodes;
-=======
-use crate::sync::atomic::{AtomicPtr, Ordering};
->>>>>>> schedules
+use crate::{
+    nodes,
+    sync::atomic::{AtomicPtr, Ordering},
+};
 
 /// Protects by exclusion: no other thread is there, so what is retired is freed at once.
 pub struct Alone(());

@@ -15,11 +15,10 @@ use super::{
     Guard, Local, Reclaimer,
     count::{Slot, Slots},
 };
-<<<<<<< HEAD
-use crate::nodes;
-=======
-use crate::sync::atomic::{AtomicPtr, Ordering};
->>>>>>> schedules
+use crate::{
+    nodes,
+    sync::atomic::{AtomicPtr, Ordering},
+};
 
 /// Epochs with a collector of its own.
 pub struct Epoch {

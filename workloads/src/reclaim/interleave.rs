@@ -9,15 +9,11 @@ use std::{
 };
 
 use super::Guard;
-<<<<<<< HEAD
 use crate::{
     families::set::{ConcurrentSet, Parameters},
     nodes,
+    sync::atomic::{AtomicPtr, Ordering},
 };
-=======
-use crate::families::set::{ConcurrentSet, Parameters};
-use crate::sync::atomic::{AtomicPtr, Ordering};
->>>>>>> schedules
 
 /// One operation on a set.
 #[derive(Clone, Copy, Debug)]

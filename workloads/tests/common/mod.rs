@@ -1,12 +1,14 @@
 //! What tests over the registry share: seeds, thread counts, random numbers, and a loop over every driver.
 #![allow(dead_code, reason = "each test binary uses its own part")]
 
+pub mod controls;
+
 use std::{env, str::FromStr};
 
 use rare_workloads::{
     families::set::{Parameters, SetHandle},
     protocol::Reclamation,
-    structures::{ALL, Driver, ErasedSet, Info},
+    structures::{ALL, Driver, ErasedSet, Info, Structure},
 };
 
 /// One structure under one scheme.
@@ -14,21 +16,34 @@ use rare_workloads::{
 pub struct Subject {
     pub info: &'static Info,
     pub reclamation: Reclamation,
-    driver: &'static dyn Driver,
+    pub driver: &'static dyn Driver,
 }
 
 impl Subject {
     /// Every driver of the registry.
     pub fn all() -> Vec<Self> {
-        let of = |info, &(reclamation, driver): &(Reclamation, &'static dyn Driver)| Self { info, reclamation, driver };
-        ALL.iter().flat_map(|structure| structure.drivers.iter().map(|driver| of(&structure.info, driver))).collect()
+        ALL.iter().flat_map(|structure| Self::of(structure)).collect()
+    }
+
+    /// Every driver of one structure.
+    pub fn of(structure: &'static Structure) -> impl Iterator<Item = Self> {
+        structure.drivers.iter().map(|&(reclamation, driver)| Self { info: &structure.info, reclamation, driver })
     }
 
     /// Makes an empty instance with default parameters.
     pub fn make(&self) -> Box<dyn ErasedSet> {
-        let defaults: Parameters =
-            self.info.parameters.iter().map(|parameter| (parameter.name.to_owned(), parameter.default)).collect();
-        self.driver.erased(&defaults)
+        self.make_with(&[])
+    }
+
+    /// Makes an empty instance with some parameters, and defaults otherwise.
+    pub fn make_with(&self, given: &[(&str, u64)]) -> Box<dyn ErasedSet> {
+        self.driver.erased(&self.parameters(given))
+    }
+
+    /// Completes parameters with defaults.
+    pub fn parameters(&self, given: &[(&str, u64)]) -> Parameters {
+        let defaults = self.info.parameters.iter().map(|parameter| (parameter.name, parameter.default));
+        defaults.chain(given.iter().copied()).map(|(name, value)| (name.to_owned(), value)).collect()
     }
 
     /// Names it, and how to run the test again, for messages.

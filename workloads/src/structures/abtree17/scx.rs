@@ -20,15 +20,14 @@
 use std::ptr;
 
 use super::node::{Internal, Word};
-<<<<<<< HEAD
-use crate::{nodes, reclaim::Guard};
-=======
-use crate::reclaim::Guard;
-use crate::sync::atomic::{
-    AtomicPtr, AtomicU8,
-    Ordering::{AcqRel, Acquire, Relaxed},
+use crate::{
+    nodes,
+    reclaim::Guard,
+    sync::atomic::{
+        AtomicPtr, AtomicU8,
+        Ordering::{AcqRel, Acquire, Relaxed},
+    },
 };
->>>>>>> schedules
 
 /// Most nodes of a record: holder, parent, and two siblings.
 const MAX_NODES: usize = 4;
