@@ -24,6 +24,10 @@ impl Subject {
         ALL.iter().flat_map(|structure| structure.drivers.iter().map(|driver| of(&structure.info, driver))).collect()
     }
 
+    pub fn has_range_query(&self) -> bool {
+        self.driver.has_range_query()
+    }
+
     /// Makes an empty instance with default parameters.
     pub fn make(&self) -> Box<dyn ErasedSet> {
         let defaults: Parameters =
