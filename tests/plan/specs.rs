@@ -164,6 +164,13 @@ pub fn unusual(parameter: Parameter) -> Vec<Value> {
     }
 }
 
+/// Cells with range queries of two sizes.
+pub fn with_ranges() -> Spec {
+    let mix = Mix { insert: 500, remove: 500, contains: 8_000, range: 1_000 };
+    let sizes = [1, 1_000].map(|keys| Value::RangeQuery(RangeQuery::Keys(keys))).to_vec();
+    with_axes([(Parameter::Mix, vec![Value::Mix(mix)]), (Parameter::RangeQuery, sizes)])
+}
+
 fn unusual_structures() -> Vec<Value> {
     let with = |name: &str, label: &str, parameters: &[(&str, u64)]| {
         let parameters = parameters.iter().map(|&(name, number)| (name.to_owned(), number)).collect();
