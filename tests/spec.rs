@@ -185,14 +185,14 @@ fn range_queries_have_a_share_and_a_size() {
         (scans, "range_query: 0", &["E0110"]),
         (scans, "range_query: {length: 10}", &["E0101"]),
         (scans, "range_query: many", &["E0105"]),
-        (scans, "", &["E0226"]),
-        (scans, "range_query: [none, 10]", &["E0226"]),
-        ("mixes: {contains: 100}\n", "range_query: 10", &["E0227"]),
+        (scans, "", &["E0227"]),
+        (scans, "range_query: [none, 10]", &["E0227"]),
+        ("mixes: {contains: 100}\n", "range_query: 10", &["E0228"]),
         (both, "range_query: 10", &[]),
-        (both, "range_query: [10, 100]", &["E0227"]),
+        (both, "range_query: [10, 100]", &["E0228"]),
         (both, "range_query: [10, 100]\nexclude: [{mixes: reads, range_query: {over: 10}}]", &[]),
         (both, "range_query: [10, none]\nzip: [[mixes, range_query]]", &[]),
-        (both, "range_query: [none, 10]\nzip: [[mixes, range_query]]", &["E0226", "E0227"]),
+        (both, "range_query: [none, 10]\nzip: [[mixes, range_query]]", &["E0227", "E0228"]),
     ];
     for (mixes, line, expected) in rows {
         assert_eq!(range_codes(&format!("{mixes}{line}\n")), expected, "{mixes}{line}");
@@ -211,9 +211,9 @@ fn a_structure_without_a_range_query_is_refused_where_it_is_asked_for_one() {
                  mixes: {{scans: {{range: 10, contains: rest}}, reads: {{contains: 100}}}}\n{rest}"
         )
     };
-    assert_eq!(codes(&text("")), ["E0225"]);
+    assert_eq!(codes(&text("")), ["E0226"]);
     assert_eq!(codes(&text("exclude: [{structures: nm14, mixes: scans}]\n")), Vec::<&str>::new());
-    assert_eq!(codes(&text("exclude: [{structures: nm14, mixes: reads}]\n")), ["E0225"]);
+    assert_eq!(codes(&text("exclude: [{structures: nm14, mixes: reads}]\n")), ["E0226"]);
 }
 
 #[test]

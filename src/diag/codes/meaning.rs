@@ -94,18 +94,18 @@ super::codes! {
          no cell has all the values of `where` at once. Such a claim could never be decided.",
         wrong: "structures: [nm14, harris01]\nthreads: [1, 2]\nexclude: [{structures: harris01, threads: 1}]\nclaims: [{that: nm14 > harris01, where: {threads: 1}}]\n",
         right: "structures: [nm14, harris01]\nthreads: [1, 2]\nexclude: [{structures: harris01, threads: 1}]\nclaims: [nm14 > harris01]\n";
-    RANGE_QUERY = "E0225", "a structure without a range query",
+    RANGE_QUERY = "E0226", "a structure without a range query",
         "A range query must be linearizable: it sees every update wholly or not at all. Most structures of the literature \
          have none, and one that walks while others update would answer something else. Leave the structure out, give the \
          mix no share of `range`, or exclude the combination. `rare list structures` tells which structures have one.",
         wrong: "structures: [nm14]\nmixes: {contains: 90, range: 10}\nrange_query: 100\n",
         right: "structures: [rwlock-btree]\nmixes: {contains: 90, range: 10}\nrange_query: 100\n";
-    RANGE_SIZE = "E0226", "range queries without a size",
+    RANGE_SIZE = "E0227", "range queries without a size",
         "How long a range query takes depends on nothing more than on how many keys it asks for, so there is no default: \
          `range_query: 100` asks for the keys of an interval of 100.",
         wrong: "structures: [rwlock-btree]\nmixes: {contains: 90, range: 10}\n",
         right: "structures: [rwlock-btree]\nmixes: {contains: 90, range: 10}\nrange_query: 100\n";
-    RANGE_UNUSED = "E0227", "a size of range queries that changes nothing",
+    RANGE_UNUSED = "E0228", "a size of range queries that changes nothing",
         "Only the share `range` of a mix makes range queries. A size that meets no such share does nothing, and two sizes \
          that meet one mix without it make the same cell twice. Give a mix the share, or pair sizes and mixes with `zip`.",
         wrong: "structures: [rwlock-btree]\nrange_query: 100\n",
