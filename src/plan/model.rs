@@ -10,7 +10,7 @@ use rare_workloads::{
 use crate::{
     spec::{
         model::Order,
-        value::{Allocator, Parameter, Pinning, Prefill, StructureUse, Threads, Value},
+        value::{Allocator, Parameter, Pinning, Prefill, RangeQuery, StructureUse, Threads, Value},
     },
     units::{Bytes, Nanos},
 };
@@ -230,6 +230,14 @@ impl<'p> Cell<'p> {
     /// Returns the fill before the window.
     pub fn prefill(&self) -> Prefill {
         *unpack!(self, Prefill, Prefill)
+    }
+
+    /// Returns the keys in the interval of each range query, or `None` if no operation is one.
+    pub fn range_keys(&self) -> Option<u64> {
+        match unpack!(self, RangeQuery, RangeQuery) {
+            RangeQuery::Keys(keys) if self.mix().range > 0 => Some(*keys),
+            RangeQuery::Keys(_) | RangeQuery::None => None,
+        }
     }
 
     /// Returns the length of the measured window.

@@ -10,7 +10,7 @@ use super::json::MAX_INTEGER;
 use crate::{
     spec::{
         fields::{self, Kind},
-        value::{Allocator, Parameter, Pinning, Prefill, StructureUse, Threads, Value},
+        value::{Allocator, Parameter, Pinning, Prefill, RangeQuery, StructureUse, Threads, Value},
     },
     units::{BasisPoints, Bytes, Nanos},
 };
@@ -27,6 +27,7 @@ pub(super) fn read_value(parameter: Parameter, json: &Json) -> Option<Value> {
         Parameter::Mix => mix(json).map(Value::Mix),
         Parameter::Distribution => distribution(json).map(Value::Distribution),
         Parameter::Prefill => prefill(json).map(Value::Prefill),
+        Parameter::RangeQuery => range_query(json).map(Value::RangeQuery),
         Parameter::TrialLength => number(json).filter(|&length| length > 0).map(|it| Value::Duration(Nanos(it))),
         Parameter::EnvironmentPadding => number(json).map(|it| Value::Bytes(Bytes(it))),
         Parameter::NodePadding | Parameter::HarnessPadding => {
@@ -35,7 +36,6 @@ pub(super) fn read_value(parameter: Parameter, json: &Json) -> Option<Value> {
         Parameter::Priority => json.as_i64().and_then(|it| i8::try_from(it).ok()).map(Value::Nice),
         Parameter::HugePages
         | Parameter::Aslr
-        | Parameter::RangeQuery
         | Parameter::ObjectPool
         | Parameter::TimeCheck
         | Parameter::Generator => word(parameter, json).map(Value::Word),
@@ -124,9 +124,7 @@ fn threads(json: &Json) -> Option<Threads> {
 }
 
 fn mix(json: &Json) -> Option<Mix> {
-    let mix = Mix::deserialize(json).ok()?;
-    let sum = [mix.insert, mix.remove, mix.contains].into_iter().map(u64::from).sum::<u64>();
-    (sum == u64::from(Mix::WHOLE)).then_some(mix)
+    Mix::deserialize(json).ok().filter(|mix| mix.is_whole())
 }
 
 fn distribution(json: &Json) -> Option<Distribution> {
@@ -141,4 +139,11 @@ fn prefill(json: &Json) -> Option<Prefill> {
     let share = || small_number(single(json, "basis_points")?).filter(|&share| share <= Mix::WHOLE);
     let keys = || number(single(json, "keys")?).map(Prefill::Keys);
     share().map(|share| Prefill::Share(BasisPoints(share))).or_else(keys)
+}
+
+fn range_query(json: &Json) -> Option<RangeQuery> {
+    match json.as_str() {
+        Some("none") => Some(RangeQuery::None),
+        _ => number(json).filter(|&keys| keys > 0).map(RangeQuery::Keys),
+    }
 }

@@ -9,7 +9,7 @@ use rare_workloads::protocol::{Distribution, Mix};
 use super::model::{Block, BlockKind, Cell, FORMAT, Plan};
 use crate::spec::{
     model::Order,
-    value::{Allocator, Parameter, Pinning, Prefill, StructureUse, Threads, Value},
+    value::{Allocator, Parameter, Pinning, Prefill, RangeQuery, StructureUse, Threads, Value},
 };
 
 /// The only family so far.
@@ -173,6 +173,8 @@ fn value(step: Step<'_>, value: &Value, visitor: &mut impl Visitor) {
         }
         Value::Prefill(Prefill::Share(share)) => single(step, "basis_points", number(share.0.into()), visitor),
         Value::Prefill(Prefill::Keys(keys)) => single(step, "keys", number(*keys), visitor),
+        Value::RangeQuery(RangeQuery::None) => visitor.leaf(step, text("none")),
+        Value::RangeQuery(RangeQuery::Keys(keys)) => visitor.leaf(step, number(*keys)),
         Value::Duration(duration) => visitor.leaf(step, number(duration.0)),
         Value::Bytes(bytes) => visitor.leaf(step, number(bytes.0)),
         Value::Nice(level) => visitor.leaf(step, Leaf::Signed(*level)),
@@ -193,10 +195,15 @@ fn structure(step: Step<'_>, structure: &StructureUse, visitor: &mut impl Visito
     });
 }
 
+/// A share of range queries is there only where it is not zero, so that every plan from before there were range queries
+/// keeps its hash.
 fn mix(step: Step<'_>, mix: Mix, visitor: &mut impl Visitor) {
     visitor.object(step, |visitor| {
         visitor.leaf(Step::Key("contains"), Leaf::Number(mix.contains.into()));
         visitor.leaf(Step::Key("insert"), Leaf::Number(mix.insert.into()));
+        if mix.range > 0 {
+            visitor.leaf(Step::Key("range"), Leaf::Number(mix.range.into()));
+        }
         visitor.leaf(Step::Key("remove"), Leaf::Number(mix.remove.into()));
     });
 }

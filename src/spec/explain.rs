@@ -74,6 +74,7 @@ fn words_of(field: &Field) -> &'static [Word] {
         Kind::Allocator => words::ALLOCATORS,
         Kind::Pinning => words::PINNING,
         Kind::Prefill => words::PREFILLS,
+        Kind::RangeQuery { .. } => words::RANGE_QUERIES,
         Kind::Distribution => words::DISTRIBUTIONS,
         _ => &[],
     }

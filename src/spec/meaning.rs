@@ -6,7 +6,7 @@ use rare_workloads::structures::{Adt, Insert, Memory, Semantics, Structure};
 
 use super::{
     lower::{Draft, Lowering, Placed, entry_key},
-    value::{Parameter, Pinning, Prefill, Threads, Value},
+    value::{Parameter, Pinning, Prefill, RangeQuery, Threads, Value},
     words::enumerate,
 };
 use crate::{
@@ -29,6 +29,8 @@ impl Lowering<'_> {
         }
         self.judge_prefill(draft);
         self.judge_cpus(draft);
+        self.judge_range_structures(draft);
+        self.judge_range_sizes(draft);
     }
 
     /// Judges whether each structure can do what a parameter asks of it.
@@ -115,6 +117,77 @@ impl Lowering<'_> {
             self.report(diagnostic.help("list a CPU for each thread, or exclude the combination"));
         }
     }
+
+    fn judge_range_structures(&mut self, draft: &Draft) {
+        let mut judged = Vec::new();
+        for pair in pairs(draft, Parameter::Structure, Parameter::Mix) {
+            let (Value::Structure(structure), Some(used)) = (&pair.a.value, used_as(draft, pair.a.value)) else {
+                continue;
+            };
+            let combination = [(Parameter::Structure, pair.a.value), (Parameter::Mix, pair.b.value)];
+            let is_answered = !has_ranges(pair.b.value) || used.structure.has_range_query();
+            if is_answered || judged.contains(&&structure.label) || is_excluded(draft, &combination) {
+                continue;
+            }
+            judged.push(&structure.label);
+            let message = format!("`{}` has no range query", structure.label);
+            let diagnostic = Diagnostic::new(&codes::RANGE_QUERY, used.at.clone(), message);
+            let diagnostic =
+                diagnostic.label("has none that is linearizable").also(pair.b.at, "asks for range queries");
+            let with = self.catalogue.structures.iter().filter(|structure| structure.has_range_query());
+            let with = enumerate(with.map(|structure| structure.info.name));
+            self.report(diagnostic.help(format!("leave it out, or take one that has: {with}")));
+        }
+    }
+
+    /// A mix with a share of range queries needs their size, and a size that share.
+    fn judge_range_sizes(&mut self, draft: &Draft) {
+        let pairs = pairs(draft, Parameter::RangeQuery, Parameter::Mix).into_iter();
+        let (asking, silent): (Vec<_>, Vec<_>) = pairs
+            .filter(|pair| {
+                !is_excluded(draft, &[(Parameter::RangeQuery, pair.a.value), (Parameter::Mix, pair.b.value)])
+            })
+            .partition(|pair| has_ranges(pair.b.value));
+        let is_none = |value: &Value| *value == Value::RangeQuery(RangeQuery::None);
+        if let Some(pair) = asking.iter().find(|pair| is_none(pair.a.value)) {
+            let diagnostic = Diagnostic::new(&codes::RANGE_SIZE, pair.b.at.clone(), "the range queries have no size");
+            // The default has no place.
+            let written = Some(pair.a.at.clone()).filter(|at| !at.is_empty());
+            let diagnostic = diagnostic.label("asks for range queries");
+            let diagnostic = match written {
+                Some(at) => diagnostic.also(at, "asks for none"),
+                None => diagnostic,
+            };
+            self.report(diagnostic.help("write their size in keys, such as `range_query: 100`"));
+        }
+        // What was refused of the mixes may have had the share.
+        if !draft.axis(Parameter::Mix).complete {
+            return;
+        }
+        for (idx, pair) in silent.iter().enumerate().filter(|(_, pair)| !is_none(pair.a.value)) {
+            let has_user = asking.iter().any(|other| other.a.value == pair.a.value);
+            let twin =
+                silent[..idx].iter().find(|other| other.b.value == pair.b.value && other.a.value != pair.a.value);
+            let (message, note) = match twin {
+                _ if !has_user => {
+                    ("no operation is a range query of this size", (pair.b.at.clone(), "no share of `range`"))
+                }
+                Some(twin) => (
+                    "a mix without range queries is measured once for each size",
+                    (twin.a.at.clone(), "another size for the same mix"),
+                ),
+                None => continue,
+            };
+            let diagnostic = Diagnostic::new(&codes::RANGE_UNUSED, pair.a.at.clone(), message);
+            let diagnostic = diagnostic.also(note.0, note.1);
+            self.report(diagnostic.help("give a mix a share of `range`, or pair sizes and mixes with `zip`"));
+            return;
+        }
+    }
+}
+
+fn has_ranges(mix: &Value) -> bool {
+    matches!(mix, Value::Mix(mix) if mix.range > 0)
 }
 
 /// Values of two parameters that some cell may have together.

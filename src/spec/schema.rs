@@ -7,6 +7,7 @@ use serde_json::{Map, Value, json};
 
 use super::{
     fields::{Default, FIELDS, Field, Kind},
+    lower::OPERATIONS,
     value::Parameter,
     words::{self, Word, built_names},
 };
@@ -91,6 +92,10 @@ fn value(field: &Field) -> Value {
         Kind::Prefill => {
             json!({ "anyOf": [word(words::PREFILLS), number(Quantity::Percent), number(Quantity::Count)] })
         }
+        Kind::RangeQuery { .. } => {
+            let size = number(Quantity::Count);
+            json!({ "anyOf": [word(words::RANGE_QUERIES), size, only("size", &size)] })
+        }
         Kind::Exclude | Kind::Include => {
             json!({ "anyOf": [{ "$ref": "#/$defs/rule" }, { "type": "array", "items": { "$ref": "#/$defs/rule" } }] })
         }
@@ -108,7 +113,7 @@ fn value(field: &Field) -> Value {
 fn definitions() -> Value {
     let share = json!({ "anyOf": [{ "const": "rest" }, { "type": "number", "minimum": 0, "maximum": 100 }, number(Quantity::Share)] });
     let mut shares = Map::new();
-    for operation in ["insert", "remove", "contains"] {
+    for operation in OPERATIONS {
         shares.insert(operation.to_owned(), share.clone());
     }
     let sentence = json!({ "type": "string", "pattern": "[<>]" });

@@ -59,8 +59,8 @@ pub static PREFILLS: &[Word] = &[
     built("full", "the whole key range"),
 ];
 
-/// Range queries.
-pub static RANGE_QUERIES: &[Word] = &[built("none", "no range queries")];
+/// Range queries, besides a size.
+pub static RANGE_QUERIES: &[Word] = &[built("none", "no operation is a range query")];
 
 /// Transparent huge pages.
 pub static HUGE_PAGES: &[Word] =

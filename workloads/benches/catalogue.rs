@@ -35,9 +35,9 @@ const BASE: &str = "crossbeam-skiplist";
 const LIST_KEYS_MAX: u64 = 1_000;
 
 const MIXES: [(&str, Mix); 3] = [
-    ("50/50/0", Mix { insert: 5_000, remove: 5_000, contains: 0 }),
-    ("10/10/80", Mix { insert: 1_000, remove: 1_000, contains: 8_000 }),
-    ("0/0/100", Mix { insert: 0, remove: 0, contains: 10_000 }),
+    ("50/50/0", Mix { insert: 5_000, remove: 5_000, contains: 0, range: 0 }),
+    ("10/10/80", Mix { insert: 1_000, remove: 1_000, contains: 8_000, range: 0 }),
+    ("0/0/100", Mix { insert: 0, remove: 0, contains: 10_000, range: 0 }),
 ];
 
 /// What is measured.
@@ -154,6 +154,7 @@ fn trial(structure: &str, keys: u64, mix: Mix, threads: u32, ms: u64, seed: u64)
         cpus: (0..threads).map(Some).collect(),
         key_range: keys,
         mix,
+        range_keys: None,
         distribution: Distribution::Uniform,
         prefill_keys: keys / 2,
         length: Length::Nanos(ms * 1_000_000),

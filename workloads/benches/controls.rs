@@ -10,7 +10,7 @@ use rare_workloads::{
     alloc::Dispatch,
     harness::{Measurements, pin::AllowedCpus},
     nodes::Nodes,
-    protocol::{AllocatorRequest, Distribution, Length, Mix, Reclamation, Request},
+    protocol::{AllocatorRequest, Distribution, FORMAT, Length, Mix, Reclamation, Request},
     structures::{
         Structure, bcco10,
         controls::{bad_padding, decay, false_sharing, forest, interleaved},
@@ -59,14 +59,15 @@ fn trial(structure: &Structure, cpus: &[Option<u32>], key_range: u64, seed: u64)
     let parameters = structure.info.parameters.iter();
     let parameters: BTreeMap<String, u64> = parameters.map(|info| (info.name.to_owned(), info.default)).collect();
     driver.ok_or("no driver for epochs")?.1.trial(&Request {
-        format: 1,
+        format: FORMAT,
         structure: structure.info.name.to_owned(),
         structure_parameters: parameters,
         reclamation: Reclamation::Epoch,
         allocator: AllocatorRequest { name: "system".to_owned(), preload: None },
         cpus: cpus.to_vec(),
         key_range,
-        mix: Mix { insert: 0, remove: 0, contains: Mix::WHOLE },
+        range_keys: None,
+        mix: Mix { insert: 0, remove: 0, contains: Mix::WHOLE, range: 0 },
         distribution: Distribution::Uniform,
         prefill_keys: key_range / 2,
         length: Length::Nanos(WINDOW_NS),

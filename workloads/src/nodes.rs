@@ -37,6 +37,12 @@ pub enum Pool {
     PerThread,
 }
 
+impl Default for Nodes {
+    fn default() -> Self {
+        Self::PLAIN
+    }
+}
+
 impl Nodes {
     /// As the structures lay them out, from the allocator.
     pub const PLAIN: Self = Self { padding_bytes: 0, pool: Pool::None };

@@ -19,7 +19,7 @@ use crate::{
     harness::{self, Measurements},
     identity::Identity,
     nodes::{self, Nodes},
-    protocol::{AllocatorProof, FORMAT, Length, Mix, Phases, REPLY_FD, Reply, Request, frame},
+    protocol::{AllocatorProof, FORMAT, Length, Phases, REPLY_FD, Reply, Request, frame},
     structures::{self, Driver, ParameterInfo, Structure},
 };
 
@@ -169,15 +169,16 @@ fn complete_parameters(known: &[ParameterInfo], request: &Request) -> Result<BTr
 fn validate(request: &Request) -> Result<(), String> {
     /// Most threads of a trial: more would be a mistake of units on any machine, and each takes a stack.
     const THREADS_MAX: usize = 10_000;
-    let Mix { insert, remove, contains } = request.mix;
-    let whole = [insert, remove, contains].iter().map(|&share| u64::from(share)).sum::<u64>();
     let empty = matches!(request.length, Length::Nanos(0) | Length::Accounting { operations: 0 });
     let faults = [
         (request.cpus.is_empty(), "there are no threads"),
         (request.cpus.len() > THREADS_MAX, "there are more than 10,000 threads"),
         (request.key_range == 0, "the key range is empty"),
         (request.prefill_keys > request.key_range, "the prefill is larger than the key range"),
-        (whole != u64::from(Mix::WHOLE), "the shares of the operations do not add up to 10,000"),
+        (!request.mix.is_whole(), "the shares of the operations do not add up to 10,000"),
+        (request.mix.range > 0 && request.range_keys.is_none(), "the range queries have no size"),
+        (request.mix.range == 0 && request.range_keys.is_some(), "no operation has the size of range queries"),
+        (request.range_keys == Some(0), "the range queries ask for no key"),
         (empty, "the window has no length"),
     ];
     match faults.into_iter().find(|(found, _)| *found) {

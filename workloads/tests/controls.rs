@@ -17,7 +17,8 @@ use common::{
 use rare_workloads::{
     alloc::Dispatch,
     harness::{Measurements, pin::AllowedCpus},
-    protocol::{Accounting, AllocatorRequest, Distribution, Length, Mix, Request, ThreadReply},
+    nodes::Nodes,
+    protocol::{Accounting, AllocatorRequest, Distribution, FORMAT, Length, Mix, Request, ThreadReply},
     structures::{
         self, CONTROLS,
         controls::{bad_padding, forest, interleaved, leak},
@@ -36,19 +37,21 @@ fn trial(subject: &Subject, dose: &[(&str, u64)], n_threads: usize, length: Leng
     let _alone = ONE_TRIAL.lock().unwrap_or_else(PoisonError::into_inner);
     let allowed = AllowedCpus::of_this_thread().unwrap().numbers();
     let request = Request {
-        format: 1,
+        format: FORMAT,
         structure: subject.info.name.to_owned(),
         structure_parameters: subject.parameters(dose),
         reclamation: subject.reclamation,
         allocator: AllocatorRequest { name: "system".to_owned(), preload: None },
         cpus: (0..n_threads).map(|thread_idx| allowed.get(thread_idx).copied()).collect(),
         key_range: 1_000,
-        mix: Mix { insert: 5_000, remove: 5_000, contains: 0 },
+        mix: Mix { insert: 5_000, remove: 5_000, contains: 0, range: 0 },
         distribution: Distribution::Uniform,
         prefill_keys: 500,
         length,
         seed: common::seed(),
         nice: 0,
+        nodes: Nodes::PLAIN,
+        range_keys: None,
     };
     subject.driver.trial(&request).unwrap()
 }

@@ -91,6 +91,11 @@ pub enum Kind {
     Distribution,
     /// A word, a percentage or a count of keys.
     Prefill,
+    /// A word or a size in keys, up to this.
+    RangeQuery {
+        /// Largest size.
+        max: u64,
+    },
     /// Rules over cells.
     Exclude,
     /// Cells to add.
@@ -173,6 +178,9 @@ impl Field {
             }
             Kind::Distribution => "`uniform`, or `{zipf: 0.99}` with an exponent from `0.01` to `5`".to_owned(),
             Kind::Prefill => "`none`, `half`, `full`, a percentage of the key range, or a count of keys".to_owned(),
+            Kind::RangeQuery { max } => {
+                format!("`none`, or `1` to `{}` keys, also as `{{size: 100}}`", Quantity::Count.write(max))
+            }
             Kind::Exclude => {
                 "a list of rules `{PARAMETER: VALUE, …}`, with lists, `{over: …}` and `{under: …}`".to_owned()
             }

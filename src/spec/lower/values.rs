@@ -7,7 +7,7 @@ use super::{
         fields::{Field, Kind},
         suggest,
         tree::{self, Entry, Node},
-        value::{Allocator, Parameter, Pinning, Prefill, Threads, Value},
+        value::{Allocator, Parameter, Pinning, Prefill, RangeQuery, Threads, Value},
         words::{self, Word},
     },
     Lowering,
@@ -45,6 +45,7 @@ impl Lowering<'_> {
             Kind::Threads { max } => self.threads(field.key, node, max).map(Value::Threads),
             Kind::Distribution => self.distribution(node).map(Value::Distribution),
             Kind::Prefill => self.prefill(node).map(Value::Prefill),
+            Kind::RangeQuery { max } => self.range_query(field.key, node, max).map(Value::RangeQuery),
             _ => unreachable!("`{}` is not a parameter with nameless values", field.key),
         }
     }
@@ -164,6 +165,17 @@ impl Lowering<'_> {
             }
             _ => self.word(words::PREFILLS, &[], node).and(None),
         }
+    }
+
+    fn range_query(&mut self, key: &str, node: &Node, max: u64) -> Option<RangeQuery> {
+        let size = match (node.entries(), &node.kind) {
+            (Some(entries), _) => self.only(node, entries, "size", "`{size: 100}`")?,
+            (None, tree::Kind::Scalar(scalar)) if scalar.text.starts_with(char::is_alphabetic) => {
+                return self.word(words::RANGE_QUERIES, &[], node).map(|_| RangeQuery::None);
+            }
+            _ => node,
+        };
+        self.number(key, size, Quantity::Count, (1, max)).map(RangeQuery::Keys)
     }
 
     /// Returns the value of the only key that a small mapping may have.

@@ -2,38 +2,55 @@
 
 use std::marker::PhantomData;
 
-use super::trial::{self, Measurements};
+use super::{
+    repertoire::{PointsOnly, Repertoire, WithRanges},
+    trial::{self, Measurements},
+};
 use crate::{
-    families::set::{ConcurrentSet, Parameters, SetHandle},
+    families::set::{ConcurrentSet, Parameters, RangeHandle, SetHandle},
     protocol::{Audit, Request},
     structures::{Driver, ErasedSet},
 };
 
 /// The driver of one set structure under one reclamation scheme: both are in the type `S`, so that the loop is
-/// monomorphic.
-pub struct SetDriver<S>(PhantomData<fn() -> S>);
+/// monomorphic. `P` is what the structure can be asked for.
+pub struct TypedDriver<S, P>(PhantomData<fn() -> (S, P)>);
 
-impl<S: ConcurrentSet> SetDriver<S> {
+/// The driver of a set structure.
+pub type SetDriver<S> = TypedDriver<S, PointsOnly>;
+
+/// The driver of a set structure that has a range query.
+pub type RangeSetDriver<S> = TypedDriver<S, WithRanges>;
+
+impl<S, P> TypedDriver<S, P> {
     /// The driver; it has no state.
     pub const NEW: Self = Self(PhantomData);
 }
 
-impl<S: ConcurrentSet> Driver for SetDriver<S> {
+impl<S: ConcurrentSet, P: Repertoire<S>> Driver for TypedDriver<S, P> {
     fn trial(&self, request: &Request) -> Result<Measurements, String> {
-        trial::run::<S>(request)
+        trial::run::<S, P>(request)
+    }
+
+    fn has_range_query(&self) -> bool {
+        P::HAS_RANGES
     }
 
     fn erased(&self, parameters: &Parameters) -> Box<dyn ErasedSet> {
-        Box::new(Erased(S::new(parameters)))
+        Box::new(Erased::<S, P>(S::new(parameters), PhantomData))
     }
 }
 
 /// Hides the type of a set.
-struct Erased<S>(S);
+struct Erased<S, P>(S, PhantomData<fn() -> P>);
 
-impl<S: ConcurrentSet> ErasedSet for Erased<S> {
+impl<S: ConcurrentSet, P: Repertoire<S>> ErasedSet for Erased<S, P> {
     fn handle(&self) -> Box<dyn SetHandle + '_> {
         Box::new(self.0.handle())
+    }
+
+    fn range_handle(&self) -> Option<Box<dyn RangeHandle + '_>> {
+        P::range_handle(&self.0)
     }
 
     fn audit(&mut self) -> Audit {

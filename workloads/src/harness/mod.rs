@@ -9,10 +9,11 @@ mod kernel;
 mod member;
 mod memory;
 pub mod pin;
+mod repertoire;
 mod trial;
 pub mod window;
 
 pub(crate) use clock::now_ns;
-pub use driver::SetDriver;
+pub use driver::{RangeSetDriver, SetDriver};
 pub use trial::Measurements;
 pub(crate) use trial::panic_message;

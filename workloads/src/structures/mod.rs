@@ -33,7 +33,7 @@ mod walk;
 /// Structures with a planted fault, for tests of the checks. A spec may name them; no listing of the catalogue does.
 pub use self::controls::ALL as CONTROLS;
 use crate::{
-    families::set::{Parameters, SetHandle},
+    families::set::{Parameters, RangeHandle, SetHandle},
     harness::Measurements,
     nodes::Nodes,
     protocol::{Audit, Reclamation, Request},
@@ -75,6 +75,13 @@ pub struct Structure {
     pub info: Info,
     /// One monomorphic driver per reclamation scheme that it supports.
     pub drivers: &'static [(Reclamation, &'static dyn Driver)],
+}
+
+impl Structure {
+    /// Tells whether it has a range query. The drivers decide, so that nothing can be stated that is not so.
+    pub fn has_range_query(&self) -> bool {
+        self.drivers.iter().all(|(_, driver)| driver.has_range_query())
+    }
 }
 
 /// What a structure states of itself. Reports print every field.
@@ -185,6 +192,11 @@ pub trait Driver: Sync {
     /// In words, when the trial could not be run as asked (a pin refused by the kernel, say).
     fn trial(&self, request: &Request) -> Result<Measurements, String>;
 
+    /// Tells whether its structure has a range query.
+    fn has_range_query(&self) -> bool {
+        false
+    }
+
     /// Makes an empty instance for tests over the whole registry.
     fn erased(&self, parameters: &Parameters) -> Box<dyn ErasedSet>;
 }
@@ -193,6 +205,10 @@ pub trait Driver: Sync {
 pub trait ErasedSet: Send + Sync {
     /// Registers the calling thread.
     fn handle(&self) -> Box<dyn SetHandle + '_>;
+    /// Registers the calling thread at a set that has a range query; `None` if it has none.
+    fn range_handle(&self) -> Option<Box<dyn RangeHandle + '_>> {
+        None
+    }
     /// See [`crate::families::set::ConcurrentSet::audit`].
     fn audit(&mut self) -> Audit;
     /// See [`crate::families::set::ConcurrentSet::unreclaimed`].

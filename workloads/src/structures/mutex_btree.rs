@@ -12,8 +12,8 @@ use std::collections::{BTreeMap, btree_map::Entry};
 
 use crate::sync::{Mutex, MutexGuard};
 use crate::{
-    families::set::{ConcurrentSet, Parameters, SetHandle},
-    harness::SetDriver,
+    families::set::{ConcurrentSet, Parameters, RangeAnswer, RangeHandle, SetHandle, last_of_range},
+    harness::RangeSetDriver,
     protocol::{Audit, Reclamation},
     structures::{Adt, Info, Insert, Memory, Reclaims, Semantics, Structure, walk::Walk},
 };
@@ -32,7 +32,10 @@ pub static STRUCTURE: Structure = Structure {
         invariants: &["I1 keys strictly increase in iteration order", "I2 the map's length is its number of keys"],
         parameters: &[],
     },
-    drivers: &[(Reclamation::None, &SetDriver::<MutexBtree>::NEW), (Reclamation::Epoch, &SetDriver::<MutexBtree>::NEW)],
+    drivers: &[
+        (Reclamation::None, &RangeSetDriver::<MutexBtree>::NEW),
+        (Reclamation::Epoch, &RangeSetDriver::<MutexBtree>::NEW),
+    ],
 };
 
 /// A `BTreeMap` under one `Mutex`.
@@ -90,5 +93,13 @@ impl SetHandle for Handle<'_> {
 
     fn contains(&mut self, key: u64) -> bool {
         self.0.lock().contains_key(&key)
+    }
+}
+
+impl RangeHandle for Handle<'_> {
+    /// Takes effect while it holds the lock.
+    fn range(&mut self, lo: u64, n: u64) -> RangeAnswer {
+        let Some(last) = last_of_range(lo, n) else { return RangeAnswer::default() };
+        self.0.lock().range(lo..=last).map(|(&key, _)| key).collect()
     }
 }

@@ -12,8 +12,8 @@ use std::collections::{BTreeMap, btree_map::Entry};
 
 use crate::sync::RwLock;
 use crate::{
-    families::set::{ConcurrentSet, Parameters, SetHandle},
-    harness::SetDriver,
+    families::set::{ConcurrentSet, Parameters, RangeAnswer, RangeHandle, SetHandle, last_of_range},
+    harness::RangeSetDriver,
     protocol::{Audit, Reclamation},
     structures::{Adt, Info, Insert, Memory, Reclaims, Semantics, Structure, walk::Walk},
 };
@@ -35,8 +35,8 @@ pub static STRUCTURE: Structure = Structure {
         parameters: &[],
     },
     drivers: &[
-        (Reclamation::None, &SetDriver::<RwlockBtree>::NEW),
-        (Reclamation::Epoch, &SetDriver::<RwlockBtree>::NEW),
+        (Reclamation::None, &RangeSetDriver::<RwlockBtree>::NEW),
+        (Reclamation::Epoch, &RangeSetDriver::<RwlockBtree>::NEW),
     ],
 };
 
@@ -89,5 +89,13 @@ impl SetHandle for Handle<'_> {
 
     fn contains(&mut self, key: u64) -> bool {
         self.0.0.read().contains_key(&key)
+    }
+}
+
+impl RangeHandle for Handle<'_> {
+    /// Takes effect while it holds the lock.
+    fn range(&mut self, lo: u64, n: u64) -> RangeAnswer {
+        let Some(last) = last_of_range(lo, n) else { return RangeAnswer::default() };
+        self.0.0.read().range(lo..=last).map(|(&key, _)| key).collect()
     }
 }

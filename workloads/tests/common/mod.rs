@@ -30,6 +30,10 @@ impl Subject {
         structure.drivers.iter().map(|&(reclamation, driver)| Self { info: &structure.info, reclamation, driver })
     }
 
+    pub fn has_range_query(&self) -> bool {
+        self.driver.has_range_query()
+    }
+
     /// Makes an empty instance with default parameters.
     pub fn make(&self) -> Box<dyn ErasedSet> {
         self.make_with(&[])
