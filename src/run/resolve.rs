@@ -202,7 +202,7 @@ fn lacking(used: &StructureUse, scheme: Reclamation) -> Option<String> {
     let Some(structure) = structures::ALL.iter().find(|structure| structure.info.name == name) else {
         return Some(format!("has no structure `{name}`"));
     };
-    if !structure.drivers.iter().any(|(supported, _)| *supported == scheme) {
+    if structure.driver(scheme).is_none() {
         return Some(format!("does not run `{name}` under the reclamation `{}`", scheme.name()));
     }
     let known = |parameter: &str| structure.info.parameters.iter().find(|info| info.name == parameter);

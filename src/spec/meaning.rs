@@ -40,7 +40,7 @@ impl Lowering<'_> {
             });
             let scheme = fixed.map_or(pair.b, |fixed| Placed { value: &fixed.value.value, at: fixed.value.at.clone() });
             let Value::Reclamation(asked) = scheme.value else { continue };
-            let supports = used.structure.drivers.iter().any(|(supported, _)| supported == asked);
+            let supports = used.structure.driver(*asked).is_some();
             let combination = [(Parameter::Structure, pair.a.value), (Parameter::Reclamation, scheme.value)];
             if supports || judged.contains(&(&structure.label, *asked)) || is_excluded(draft, &combination) {
                 continue;

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-use super::Guard;
+use super::{Guard, free};
 
 /// Protects by exclusion: no other thread is there, so what is retired is freed at once.
 pub struct Alone(());
@@ -26,8 +26,7 @@ impl Guard for Alone {
     }
 
     unsafe fn retire<T: Send>(&self, object: *mut T) {
-        // SAFETY: by the contract of `retire`, `object` came from a `Box` and nobody else frees it; by that of `new`,
-        // nobody reads it any more.
-        drop(unsafe { Box::from_raw(object) });
+        // SAFETY: by the contract of `retire` nobody else frees it; by that of `new` nobody reads it any more.
+        unsafe { free(object) };
     }
 }

@@ -9,7 +9,7 @@ use std::{
     sync::atomic::{AtomicPtr, Ordering},
 };
 
-use super::Guard;
+use super::{Guard, free};
 use crate::families::set::{ConcurrentSet, Parameters};
 
 /// One operation on a set.
@@ -64,11 +64,11 @@ impl Guard for Scripted<'_> {
         let mut graveyard = self.graveyard.0.borrow_mut();
         assert!(graveyard.iter().all(|retired| retired.object != object), "an object was retired twice");
         // SAFETY of the function: to be called once, on an object of this type that came from a `Box`.
-        unsafe fn free<T>(object: *mut ()) {
+        unsafe fn free_as<T>(object: *mut ()) {
             // SAFETY: see above.
-            drop(unsafe { Box::from_raw(object.cast::<T>()) });
+            unsafe { free(object.cast::<T>()) };
         }
-        graveyard.push(Retired { object, free: free::<T> });
+        graveyard.push(Retired { object, free: free_as::<T> });
     }
 }
 

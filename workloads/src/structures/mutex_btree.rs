@@ -15,8 +15,8 @@ use std::{
 
 use crate::{
     families::set::{ConcurrentSet, Parameters, SetHandle},
-    harness::SetDriver,
-    protocol::{Audit, Reclamation},
+    harness::{SetDriver, under_every_scheme},
+    protocol::Audit,
     structures::{Adt, Info, Insert, Reclaims, Semantics, Structure, walk::Walk},
 };
 
@@ -33,7 +33,7 @@ pub static STRUCTURE: Structure = Structure {
         invariants: &["I1 keys strictly increase in iteration order", "I2 the map's length is its number of keys"],
         parameters: &[],
     },
-    drivers: &[(Reclamation::None, &SetDriver::<MutexBtree>::NEW), (Reclamation::Epoch, &SetDriver::<MutexBtree>::NEW)],
+    drivers: &under_every_scheme(&SetDriver::<MutexBtree>::NEW),
 };
 
 /// A `BTreeMap` under one `Mutex`.

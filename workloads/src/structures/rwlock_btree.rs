@@ -14,8 +14,8 @@ use parking_lot::RwLock;
 
 use crate::{
     families::set::{ConcurrentSet, Parameters, SetHandle},
-    harness::SetDriver,
-    protocol::{Audit, Reclamation},
+    harness::{SetDriver, under_every_scheme},
+    protocol::Audit,
     structures::{Adt, Info, Insert, Reclaims, Semantics, Structure, walk::Walk},
 };
 
@@ -34,10 +34,7 @@ pub static STRUCTURE: Structure = Structure {
         invariants: &["I1 keys strictly increase in iteration order", "I2 the map's length is its number of keys"],
         parameters: &[],
     },
-    drivers: &[
-        (Reclamation::None, &SetDriver::<RwlockBtree>::NEW),
-        (Reclamation::Epoch, &SetDriver::<RwlockBtree>::NEW),
-    ],
+    drivers: &under_every_scheme(&SetDriver::<RwlockBtree>::NEW),
 };
 
 /// A `BTreeMap` under one `RwLock`.

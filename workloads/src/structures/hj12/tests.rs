@@ -7,7 +7,10 @@ use std::{
 };
 
 use super::*;
-use crate::reclaim::interleave::{Operation, explore};
+use crate::reclaim::{
+    NoReclamation,
+    interleave::{Operation, explore},
+};
 
 type Set = Hj12<NoReclamation>;
 
