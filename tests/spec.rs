@@ -285,6 +285,29 @@ fn abilities_are_judged_for_each_structure() {
 }
 
 #[test]
+fn the_batch_of_hyaline_is_explicit() {
+    let schemes = |text: &str| {
+        let spec = compiled(&format!("rare: 1\nname: a\nstructures: [nm14]\nreclamation: {text}\n"));
+        spec.axis(Parameter::Reclamation).to_vec()
+    };
+    let hyaline = |batch| Value::Reclamation(Reclamation::Hyaline { batch });
+    assert_eq!(schemes("hyaline"), [hyaline(32)]);
+    assert_eq!(schemes("{hyaline: {batch: 32}}"), [hyaline(32)]);
+    let epoch = Value::Reclamation(Reclamation::Epoch);
+    assert_eq!(schemes("[epoch, hyaline, {hyaline: {batch: 4}}]"), [epoch, hyaline(32), hyaline(4)]);
+    assert_eq!(hyaline(4).to_string(), "hyaline (batch 4)");
+    for (text, code) in [
+        ("{hyaline: 4}", "E0104"),
+        ("{hyaline: {}}", "E0104"),
+        ("{hyaline: {batch: 65537}}", "E0110"),
+        ("{hyaline: {batches: 4}}", "E0101"),
+        ("{hazard: {batch: 4}}", "E0101"),
+    ] {
+        assert_eq!(codes(&format!("{SMALL}reclamation: {text}\n")), [code], "{text}");
+    }
+}
+
+#[test]
 fn structure_parameters_are_explicit() {
     let catalogue = Catalogue { structures: support::STRUCTURES, controls: &[], planned: &[] };
     let text = source("rare: 1\nname: a\nstructures: [both, {use: both, as: wide, fanout: 32}]\n");

@@ -2,7 +2,10 @@
 //!
 //! Refuses what the compiler of specs would: whoever unpacks the cell of a plan may rely on it. The input is hostile.
 
-use rare_workloads::protocol::{Distribution, Mix, Reclamation};
+use rare_workloads::{
+    protocol::{Distribution, Mix, Reclamation},
+    reclaim::BATCHES,
+};
 use serde::Deserialize;
 use serde_json::Value as Json;
 
@@ -99,7 +102,12 @@ fn allocator(json: &Json) -> Option<Allocator> {
 }
 
 fn reclamation(json: &Json) -> Option<Reclamation> {
-    Reclamation::ALL.iter().copied().find(|scheme| json.as_str() == Some(scheme.name()))
+    if let Some(batch) = single(json, "hyaline_batch") {
+        let batch = small_number(batch).filter(|batch| BATCHES.contains(batch))?;
+        return Some(Reclamation::Hyaline { batch });
+    }
+    let is_plain = |scheme: &Reclamation| !matches!(scheme, Reclamation::Hyaline { .. });
+    Reclamation::ALL.iter().copied().find(|scheme| is_plain(scheme) && json.as_str() == Some(scheme.name()))
 }
 
 fn pinning(json: &Json) -> Option<Pinning> {

@@ -4,7 +4,7 @@
 //! hashed and the listing of `rare plan --explain` are both visitors of this walk, so they cannot disagree. Must not
 //! know how a leaf is written.
 
-use rare_workloads::protocol::{Distribution, Mix};
+use rare_workloads::protocol::{Distribution, Mix, Reclamation};
 
 use super::model::{Block, BlockKind, Cell, FORMAT, Plan};
 use crate::spec::{
@@ -158,7 +158,11 @@ fn value(step: Step<'_>, value: &Value, visitor: &mut impl Visitor) {
         Value::Structure(it) => structure(step, it, visitor),
         Value::Allocator(Allocator::Linked(name)) => visitor.leaf(step, text(name)),
         Value::Allocator(Allocator::Preload(path)) => single(step, "preload", text(path), visitor),
-        Value::Reclamation(scheme) => visitor.leaf(step, text(scheme.name())),
+        // Always with its batch, so that a default that changes is another plan.
+        Value::Reclamation(Reclamation::Hyaline { batch }) => {
+            single(step, "hyaline_batch", number((*batch).into()), visitor);
+        }
+        Value::Reclamation(plain) => visitor.leaf(step, text(plain.name())),
         Value::Pinning(Pinning::None) => visitor.leaf(step, text("none")),
         Value::Pinning(Pinning::Compact) => visitor.leaf(step, text("compact")),
         Value::Pinning(Pinning::Scatter) => visitor.leaf(step, text("scatter")),

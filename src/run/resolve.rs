@@ -209,7 +209,7 @@ fn lacking(used: &StructureUse, asked: Asked) -> Option<String> {
     let Some(structure) = structures::find(name) else {
         return Some(format!("has no structure `{name}`"));
     };
-    if !structure.drivers.iter().any(|(supported, _)| *supported == asked.reclamation) {
+    if structure.driver(asked.reclamation).is_none() {
         return Some(format!("does not run `{name}` under the reclamation `{}`", asked.reclamation.name()));
     }
     if !structure.info.memory.honours(asked.nodes) {

@@ -72,6 +72,7 @@ fn words_of(field: &Field) -> &'static [Word] {
     match field.kind {
         Kind::Word(words) | Kind::Words { words, .. } => words,
         Kind::Allocator => words::ALLOCATORS,
+        Kind::Reclamation => words::RECLAMATION,
         Kind::Pinning => words::PINNING,
         Kind::Prefill => words::PREFILLS,
         Kind::RangeQuery { .. } => words::RANGE_QUERIES,

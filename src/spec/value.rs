@@ -225,7 +225,7 @@ impl fmt::Display for Value {
             Self::Structure(structure) => f.write_str(&structure.label),
             Self::Allocator(Allocator::Linked(name)) => f.write_str(name),
             Self::Allocator(Allocator::Preload(path)) => write!(f, "preload {path}"),
-            Self::Reclamation(scheme) => f.write_str(scheme.name()),
+            Self::Reclamation(scheme) => write!(f, "{scheme}"),
             Self::Pinning(Pinning::None) => f.write_str("none"),
             Self::Pinning(Pinning::Compact) => f.write_str("compact"),
             Self::Pinning(Pinning::Scatter) => f.write_str("scatter"),

@@ -37,9 +37,12 @@ pub static ALLOCATORS: &[Word] = &[
 pub static RECLAMATION: &[Word] = &[
     built("none", "removed nodes leak until the process ends; a bound on speed, not a usable structure"),
     built("epoch", "epoch-based, with a collector of the structure's own"),
-    planned("hyaline", "Hyaline: batches with reference counts"),
-    planned("eager", "nodes are freed at once, which only some structures survive"),
-    planned("hazard", "hazard pointers"),
+    built(
+        "hyaline",
+        "batches of removed nodes that count their readers; 32 nodes unless `{hyaline: {batch: …}}` says else",
+    ),
+    built("eager", "epoch-based, and each removal frees what can be freed, for little memory at a higher price"),
+    built("hazard", "hazard pointers, for structures that can validate each step; few nodes are ever left"),
 ];
 
 /// Pinning policies, besides an explicit list.

@@ -125,7 +125,11 @@ pub fn unusual(parameter: Parameter) -> Vec<Value> {
             .into_iter()
             .chain(Allocator::LINKED[1..].iter().map(|name| Value::Allocator(Allocator::Linked(name))))
             .collect(),
-        Parameter::Reclamation => vec![Value::Reclamation(Reclamation::None)],
+        Parameter::Reclamation => {
+            let schemes =
+                [Reclamation::None, Reclamation::HYALINE, Reclamation::Hyaline { batch: 1 }, Reclamation::Hazard];
+            schemes.map(Value::Reclamation).to_vec()
+        }
         Parameter::Pinning => [vec![], vec![0], vec![0, 1], vec![1, 0], vec![u32::MAX]]
             .map(Pinning::Cpus)
             .into_iter()

@@ -8,11 +8,11 @@
 
 pub mod frame;
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, fmt, mem::discriminant};
 
 use serde::{Deserialize, Serialize};
 
-use crate::nodes::Nodes;
+use crate::{nodes::Nodes, reclaim::DEFAULT_BATCH};
 
 /// Version of the request and of the reply. A worker refuses another version.
 pub const FORMAT: u32 = 2;
@@ -91,17 +91,47 @@ pub enum Reclamation {
     None,
     /// Epoch-based, by crossbeam-epoch, with a collector of the structure's own.
     Epoch,
+    /// Hyaline, by seize, with a collector of the structure's own.
+    Hyaline {
+        /// Objects that a thread retires before it hands them over; see [`crate::reclaim::BATCHES`].
+        batch: u32,
+    },
+    /// Epoch-based; each retirement frees what can be freed.
+    Eager,
+    /// Hazard pointers, with a domain of the structure's own.
+    Hazard,
 }
 
 impl Reclamation {
-    /// Every scheme, in the order in which reports list them.
-    pub const ALL: &'static [Self] = &[Self::None, Self::Epoch];
+    /// Hyaline with the batch that holds when none is named.
+    pub const HYALINE: Self = Self::Hyaline { batch: DEFAULT_BATCH };
 
-    /// Returns the word of the spec.
+    /// Every scheme with its defaults, in the order in which reports list them.
+    pub const ALL: &'static [Self] = &[Self::None, Self::Epoch, Self::HYALINE, Self::Eager, Self::Hazard];
+
+    /// Returns the word of the spec, without parameters.
     pub fn name(self) -> &'static str {
         match self {
             Self::None => "none",
             Self::Epoch => "epoch",
+            Self::Hyaline { .. } => "hyaline",
+            Self::Eager => "eager",
+            Self::Hazard => "hazard",
+        }
+    }
+
+    /// Tells whether both are the same scheme, whatever its parameters.
+    pub fn is_of_scheme(self, other: Self) -> bool {
+        discriminant(&self) == discriminant(&other)
+    }
+}
+
+impl fmt::Display for Reclamation {
+    /// Writes the word of the spec, and the parameters where there are any.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Hyaline { batch } => write!(f, "hyaline (batch {batch})"),
+            plain => f.write_str(plain.name()),
         }
     }
 }

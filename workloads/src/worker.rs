@@ -19,7 +19,8 @@ use crate::{
     harness::{self, Measurements},
     identity::Identity,
     nodes::{self, Nodes},
-    protocol::{AllocatorProof, FORMAT, Length, Phases, REPLY_FD, Reply, Request, frame},
+    protocol::{AllocatorProof, FORMAT, Length, Phases, REPLY_FD, Reclamation, Reply, Request, frame},
+    reclaim::{BATCHES, hyaline::BATCH_PARAMETER},
     structures::{self, Driver, ParameterInfo, Structure},
 };
 
@@ -140,13 +141,12 @@ fn parse(bytes: &[u8]) -> Result<Request, String> {
 }
 
 fn driver(structure: &Structure, request: &Request) -> Result<&'static dyn Driver, String> {
-    let found = structure.drivers.iter().find(|(scheme, _)| *scheme == request.reclamation);
-    found.map(|&(_, driver)| driver).ok_or_else(|| {
+    structure.driver(request.reclamation).ok_or_else(|| {
         format!("`{}` does not support the reclamation `{}`", request.structure, request.reclamation.name())
     })
 }
 
-/// Adds the defaults of the parameters that the request leaves out.
+/// Adds the defaults of the parameters that the request leaves out, and those of the reclamation scheme.
 fn complete_parameters(known: &[ParameterInfo], request: &Request) -> Result<BTreeMap<String, u64>, String> {
     for (name, value) in &request.structure_parameters {
         let parameter = known
@@ -159,10 +159,12 @@ fn complete_parameters(known: &[ParameterInfo], request: &Request) -> Result<BTr
         }
     }
     let given = |parameter: &ParameterInfo| request.structure_parameters.get(parameter.name).copied();
-    Ok(known
-        .iter()
-        .map(|parameter| (parameter.name.to_owned(), given(parameter).unwrap_or(parameter.default)))
-        .collect())
+    let own = known.iter().map(|parameter| (parameter.name.to_owned(), given(parameter).unwrap_or(parameter.default)));
+    let batch = match request.reclamation {
+        Reclamation::Hyaline { batch } => Some((BATCH_PARAMETER.to_owned(), u64::from(batch))),
+        _ => None,
+    };
+    Ok(own.chain(batch).collect())
 }
 
 /// Refuses what no trial can be.
@@ -170,6 +172,7 @@ fn validate(request: &Request) -> Result<(), String> {
     /// Most threads of a trial: more would be a mistake of units on any machine, and each takes a stack.
     const THREADS_MAX: usize = 10_000;
     let empty = matches!(request.length, Length::Nanos(0) | Length::Accounting { operations: 0 });
+    let batch = matches!(request.reclamation, Reclamation::Hyaline { batch } if !BATCHES.contains(&batch));
     let faults = [
         (request.cpus.is_empty(), "there are no threads"),
         (request.cpus.len() > THREADS_MAX, "there are more than 10,000 threads"),
@@ -180,6 +183,7 @@ fn validate(request: &Request) -> Result<(), String> {
         (request.mix.range == 0 && request.range_keys.is_some(), "no operation has the size of range queries"),
         (request.range_keys == Some(0), "the range queries ask for no key"),
         (empty, "the window has no length"),
+        (batch, "the batch of hyaline is out of its range"),
     ];
     match faults.into_iter().find(|(found, _)| *found) {
         Some((_, fault)) => Err(format!("the request cannot be run: {fault}")),

@@ -4,6 +4,8 @@
 
 mod table;
 
+use rare_workloads::reclaim::BATCHES;
+
 use super::{
     value::Parameter,
     words::{self, Word},
@@ -78,6 +80,8 @@ pub enum Kind {
     Structures,
     /// A linked allocator or `{preload: PATH}`.
     Allocator,
+    /// A scheme or `{hyaline: {batch: COUNT}}`.
+    Reclamation,
     /// A policy or `{cpus: […]}`.
     Pinning,
     /// A count up to this, or `all`.
@@ -171,6 +175,10 @@ impl Field {
             }
             Kind::Structures => "names of the catalogue, or `{use: NAME, as: LABEL, …}`".to_owned(),
             Kind::Allocator => format!("{}, or `{{preload: /PATH}}`", listing(words::ALLOCATORS)),
+            Kind::Reclamation => {
+                let (least, most) = (BATCHES.start(), BATCHES.end());
+                format!("{}, or `{{hyaline: {{batch: {least}}}}}` to `{most}`", listing(words::RECLAMATION))
+            }
             Kind::Pinning => format!("{}, or `{{cpus: [0, 2]}}`", listing(words::PINNING)),
             Kind::Threads { max } => format!("`1` to `{max}`, or `all` CPUs that the machine allows"),
             Kind::Mixes => {

@@ -70,9 +70,9 @@ pub static FIELDS: &[Field] = &[
     Field {
         key: "reclamation",
         parameter: Some(Parameter::Reclamation),
-        kind: Kind::Word(words::RECLAMATION),
+        kind: Kind::Reclamation,
         default: Default::Text("epoch"),
-        meaning: "How removed nodes are given back.",
+        meaning: "How removed nodes are given back. `hyaline` frees them by batches, whose size can be set.",
         reason: "Leaking (`none`) flatters a structure, and epochs are the cheapest scheme that can be used.",
         class: Class::Identity,
     },

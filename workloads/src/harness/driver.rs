@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     families::set::{ConcurrentSet, Parameters, RangeHandle, SetHandle},
-    protocol::{Audit, Request},
+    protocol::{Audit, Reclamation, Request},
     structures::{Driver, ErasedSet},
 };
 
@@ -39,6 +39,35 @@ impl<S: ConcurrentSet, P: Repertoire<S>> Driver for TypedDriver<S, P> {
     fn erased(&self, parameters: &Parameters) -> Box<dyn ErasedSet> {
         Box::new(Erased::<S, P>(S::new(parameters), PhantomData))
     }
+}
+
+/// The drivers of a structure that retires nodes to the scheme: one for each scheme under which it compiles. `Hazard` is
+/// named by those that validate each step.
+macro_rules! drivers {
+    ($structure:ident $(, $hazard:ident)?) => {
+        &[
+            ($crate::protocol::Reclamation::None, $crate::harness::drivers!(@ $structure, NoReclamation)),
+            ($crate::protocol::Reclamation::Epoch, $crate::harness::drivers!(@ $structure, Epoch)),
+            ($crate::protocol::Reclamation::HYALINE, $crate::harness::drivers!(@ $structure, Hyaline)),
+            ($crate::protocol::Reclamation::Eager, $crate::harness::drivers!(@ $structure, Eager)),
+            $(($crate::protocol::Reclamation::$hazard, $crate::harness::drivers!(@ $structure, $hazard)),)?
+        ]
+    };
+    (@ $structure:ident, $scheme:ident) => {
+        &$crate::harness::SetDriver::<$structure<$crate::reclaim::$scheme>>::NEW
+    };
+}
+pub(crate) use drivers;
+
+/// The drivers of a structure for which the scheme means nothing, because it defers nothing: one for all schemes.
+pub const fn under_every_scheme(driver: &'static dyn Driver) -> [(Reclamation, &'static dyn Driver); 5] {
+    [
+        (Reclamation::None, driver),
+        (Reclamation::Epoch, driver),
+        (Reclamation::HYALINE, driver),
+        (Reclamation::Eager, driver),
+        (Reclamation::Hazard, driver),
+    ]
 }
 
 /// Hides the type of a set.

@@ -14,6 +14,7 @@ mod trial;
 pub mod window;
 
 pub(crate) use clock::now_ns;
-pub use driver::{RangeSetDriver, SetDriver};
+pub(crate) use driver::drivers;
+pub use driver::{RangeSetDriver, SetDriver, under_every_scheme};
 pub use trial::Measurements;
 pub(crate) use trial::panic_message;

@@ -28,8 +28,7 @@ impl Guard for Alone {
     }
 
     unsafe fn retire<T: Send>(&self, object: *mut T) {
-        // SAFETY: by the contract of `retire`, `object` came from `nodes::allocate` and nobody else frees it; by that of `new`,
-        // nobody reads it any more.
+        // SAFETY: by the contract of `retire` nobody else frees it; by that of `new` nobody reads it any more.
         unsafe { nodes::free(object) };
     }
 }

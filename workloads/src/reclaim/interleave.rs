@@ -67,11 +67,11 @@ impl Guard for Scripted<'_> {
         let mut graveyard = self.graveyard.0.borrow_mut();
         assert!(graveyard.iter().all(|retired| retired.object != object), "an object was retired twice");
         // SAFETY of the function: to be called once, on an object of this type that came from `nodes::allocate`.
-        unsafe fn free<T>(object: *mut ()) {
+        unsafe fn free_as<T>(object: *mut ()) {
             // SAFETY: see above.
             unsafe { nodes::free(object.cast::<T>()) };
         }
-        graveyard.push(Retired { object, free: free::<T> });
+        graveyard.push(Retired { object, free: free_as::<T> });
     }
 }
 

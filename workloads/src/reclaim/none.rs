@@ -7,8 +7,12 @@ use std::sync::Arc;
 use super::{
     Guard, Local, Reclaimer,
     count::{Slot, Slots},
+    order::order_after_updates,
 };
-use crate::sync::atomic::{self, AtomicPtr, Ordering};
+use crate::{
+    families::set::Parameters,
+    sync::atomic::{AtomicPtr, Ordering},
+};
 
 /// Frees nothing.
 pub struct NoReclamation {
@@ -19,7 +23,7 @@ pub struct NoReclamation {
 unsafe impl Reclaimer for NoReclamation {
     type Local<'r> = LeakingLocal;
 
-    fn new() -> Self {
+    fn with(_parameters: &Parameters) -> Self {
         Self { slots: Slots::new() }
     }
 
@@ -43,17 +47,6 @@ impl Local for LeakingLocal {
     fn pin(&mut self) -> LeakingGuard<'_> {
         order_after_updates();
         LeakingGuard { slot: &self.slot }
-    }
-}
-
-/// Orders this thread's earlier updates before its later loads, as [`Local::pin`] promises.
-fn order_after_updates() {
-    // Every update of a structure is a read-modify-write, which on x86-64 is a full barrier by itself: only the
-    // compiler must be held. Elsewhere the fence is needed and costs what it costs.
-    if cfg!(target_arch = "x86_64") {
-        atomic::compiler_fence(Ordering::SeqCst);
-    } else {
-        atomic::fence(Ordering::SeqCst);
     }
 }
 

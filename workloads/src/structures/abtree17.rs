@@ -34,9 +34,9 @@ use self::{
 };
 use crate::{
     families::set::{ConcurrentSet, Parameters, SetHandle},
-    harness::SetDriver,
-    protocol::{Audit, Reclamation},
-    reclaim::{Alone, Epoch, Guard, Local, NoReclamation, Reclaimer},
+    harness::drivers,
+    protocol::Audit,
+    reclaim::{Alone, Guard, Local, Reclaimer},
     structures::{
         Adt, Info, Insert, Memory, Reclaims, Semantics, Structure,
         fan::{MAX_SIZE, MIN_SIZE},
@@ -70,10 +70,7 @@ pub static STRUCTURE: Structure = Structure {
         ],
         parameters: &[],
     },
-    drivers: &[
-        (Reclamation::None, &SetDriver::<Abtree17<NoReclamation>>::NEW),
-        (Reclamation::Epoch, &SetDriver::<Abtree17<Epoch>>::NEW),
-    ],
+    drivers: drivers!(Abtree17),
 };
 
 /// The tree. On lines of its own, because every operation reads the entry.
@@ -193,8 +190,8 @@ impl<R: Reclaimer> Abtree17<R> {
 impl<R: Reclaimer> ConcurrentSet for Abtree17<R> {
     type Handle<'s> = Handle<'s, R>;
 
-    fn new(_parameters: &Parameters) -> Self {
-        Self { entry: Internal::over(Word::of_leaf(Leaf::new(&[]))), reclaimer: R::new() }
+    fn new(parameters: &Parameters) -> Self {
+        Self { entry: Internal::over(Word::of_leaf(Leaf::new(&[]))), reclaimer: R::with(parameters) }
     }
 
     fn handle(&self) -> Handle<'_, R> {

@@ -36,9 +36,9 @@ use self::{
 use super::unpublished::Unpublished;
 use crate::{
     families::set::{ConcurrentSet, Parameters, SetHandle},
-    harness::SetDriver,
-    protocol::{Audit, Reclamation},
-    reclaim::{Alone, Epoch, Guard, Local, NoReclamation, Reclaimer},
+    harness::drivers,
+    protocol::Audit,
+    reclaim::{Alone, Guard, Local, Reclaimer},
     structures::{Adt, Info, Insert, Memory, Reclaims, Semantics, Structure},
 };
 
@@ -70,10 +70,7 @@ pub static STRUCTURE: Structure = Structure {
         ],
         parameters: &[],
     },
-    drivers: &[
-        (Reclamation::None, &SetDriver::<Bcco10<NoReclamation>>::NEW),
-        (Reclamation::Epoch, &SetDriver::<Bcco10<Epoch>>::NEW),
-    ],
+    drivers: drivers!(Bcco10),
 };
 
 /// The tree. On lines of its own, because every operation reads the holder.
@@ -228,8 +225,8 @@ fn has_two_children(node: Ref<'_>) -> bool {
 impl<R: Reclaimer> ConcurrentSet for Bcco10<R> {
     type Handle<'s> = Handle<'s, R>;
 
-    fn new(_parameters: &Parameters) -> Self {
-        Self { holder: Node::holder(), reclaimer: R::new() }
+    fn new(parameters: &Parameters) -> Self {
+        Self { holder: Node::holder(), reclaimer: R::with(parameters) }
     }
 
     fn handle(&self) -> Handle<'_, R> {
@@ -283,6 +280,7 @@ mod tests {
     };
 
     use super::*;
+    use crate::reclaim::NoReclamation;
     use crate::{
         reclaim::interleave::{Operation, explore},
         rng::SplitMix64,

@@ -36,9 +36,9 @@ use self::{
 use super::unpublished::Unpublished;
 use crate::{
     families::set::{ConcurrentSet, Parameters, SetHandle},
-    harness::SetDriver,
-    protocol::{Audit, Reclamation},
-    reclaim::{Alone, Epoch, Guard, Local, NoReclamation, Reclaimer},
+    harness::drivers,
+    protocol::Audit,
+    reclaim::{Alone, Guard, Local, Reclaimer},
     structures::{Adt, Info, Insert, Memory, Reclaims, Semantics, Structure},
 };
 
@@ -66,10 +66,7 @@ pub static STRUCTURE: Structure = Structure {
         ],
         parameters: &[],
     },
-    drivers: &[
-        (Reclamation::None, &SetDriver::<Citrus14<NoReclamation>>::NEW),
-        (Reclamation::Epoch, &SetDriver::<Citrus14<Epoch>>::NEW),
-    ],
+    drivers: drivers!(Citrus14),
 };
 
 /// The tree. On lines of its own, because every operation reads the holder.
@@ -217,8 +214,8 @@ fn address(link: Link<'_>) -> *mut Node {
 impl<R: Reclaimer> ConcurrentSet for Citrus14<R> {
     type Handle<'s> = Handle<'s, R>;
 
-    fn new(_parameters: &Parameters) -> Self {
-        Self { holder: Node::holder(), reclaimer: R::new(), rcu: Rcu::new() }
+    fn new(parameters: &Parameters) -> Self {
+        Self { holder: Node::holder(), reclaimer: R::with(parameters), rcu: Rcu::new() }
     }
 
     fn handle(&self) -> Handle<'_, R> {
@@ -273,6 +270,7 @@ mod tests {
     };
 
     use super::*;
+    use crate::reclaim::NoReclamation;
 
     fn set_of(keys: &[u64]) -> Citrus14<NoReclamation> {
         let set = Citrus14::<NoReclamation>::new(&Parameters::new());

@@ -14,8 +14,8 @@ use dashmap::{DashMap, Entry};
 
 use crate::{
     families::set::{ConcurrentSet, Parameters, SetHandle},
-    harness::SetDriver,
-    protocol::{Audit, Reclamation},
+    harness::{SetDriver, under_every_scheme},
+    protocol::Audit,
     structures::{Adt, Info, Insert, Memory, Reclaims, Semantics, Structure, walk::Walk},
 };
 
@@ -37,7 +37,7 @@ pub static STRUCTURE: Structure = Structure {
         invariants: &["I1 the lengths of the shards add up to the number of keys"],
         parameters: &[],
     },
-    drivers: &[(Reclamation::None, &SetDriver::<Dash>::NEW), (Reclamation::Epoch, &SetDriver::<Dash>::NEW)],
+    drivers: &under_every_scheme(&SetDriver::<Dash>::NEW),
 };
 
 /// A `DashMap`.

@@ -33,9 +33,9 @@ use self::{
 use super::{patience::Patience, unpublished::Unpublished};
 use crate::{
     families::set::{ConcurrentSet, Parameters, SetHandle},
-    harness::SetDriver,
-    protocol::{Audit, Reclamation},
-    reclaim::{Alone, Epoch, Guard, Local, NoReclamation, Reclaimer},
+    harness::drivers,
+    protocol::Audit,
+    reclaim::{Alone, Guard, Local, Reclaimer},
     structures::{Adt, Info, Insert, Memory, Reclaims, Semantics, Structure},
 };
 
@@ -66,10 +66,7 @@ pub static STRUCTURE: Structure = Structure {
         ],
         parameters: &[],
     },
-    drivers: &[
-        (Reclamation::None, &SetDriver::<Dgt15<NoReclamation>>::NEW),
-        (Reclamation::Epoch, &SetDriver::<Dgt15<Epoch>>::NEW),
-    ],
+    drivers: drivers!(Dgt15),
 };
 
 /// The tree. On lines of its own, because every operation reads the root.
@@ -252,8 +249,8 @@ fn unlink(place: &Place<'_>, guard: &impl Guard) -> bool {
 impl<R: Reclaimer> ConcurrentSet for Dgt15<R> {
     type Handle<'s> = Handle<'s, R>;
 
-    fn new(_parameters: &Parameters) -> Self {
-        Self { root: Internal::root(), reclaimer: R::new() }
+    fn new(parameters: &Parameters) -> Self {
+        Self { root: Internal::root(), reclaimer: R::with(parameters) }
     }
 
     fn handle(&self) -> Handle<'_, R> {
@@ -301,7 +298,10 @@ impl<R: Reclaimer> SetHandle for Handle<'_, R> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::reclaim::interleave::{Operation, explore};
+    use crate::reclaim::{
+        NoReclamation,
+        interleave::{Operation, explore},
+    };
 
     #[test]
     fn every_interleaving_of_few_operations_is_explained() {

@@ -36,9 +36,9 @@ use self::{
 use super::unpublished::Unpublished;
 use crate::{
     families::set::{ConcurrentSet, Parameters, SetHandle},
-    harness::SetDriver,
-    protocol::{Audit, Reclamation},
-    reclaim::{Alone, Epoch, Guard, Local, NoReclamation, Reclaimer},
+    harness::drivers,
+    protocol::Audit,
+    reclaim::{Alone, Guard, Local, Reclaimer},
     structures::{Adt, Info, Insert, Memory, Reclaims, Semantics, Structure},
 };
 
@@ -70,10 +70,7 @@ pub static STRUCTURE: Structure = Structure {
         ],
         parameters: &[],
     },
-    drivers: &[
-        (Reclamation::None, &SetDriver::<Efrb10<NoReclamation>>::NEW),
-        (Reclamation::Epoch, &SetDriver::<Efrb10<Epoch>>::NEW),
-    ],
+    drivers: drivers!(Efrb10),
 };
 
 /// The tree. On lines of its own, because every operation reads the anchor.
@@ -302,8 +299,8 @@ fn splice(stamp: Stamp, removal: &Removal, guard: &impl Guard) {
 impl<R: Reclaimer> ConcurrentSet for Efrb10<R> {
     type Handle<'s> = Handle<'s, R>;
 
-    fn new(_parameters: &Parameters) -> Self {
-        Self { anchor: Internal::anchor(), reclaimer: R::new() }
+    fn new(parameters: &Parameters) -> Self {
+        Self { anchor: Internal::anchor(), reclaimer: R::with(parameters) }
     }
 
     fn handle(&self) -> Handle<'_, R> {

@@ -41,9 +41,9 @@ use self::{
 use super::unpublished::Unpublished;
 use crate::{
     families::set::{ConcurrentSet, Parameters, SetHandle},
-    harness::SetDriver,
-    protocol::{Audit, Reclamation},
-    reclaim::{Alone, Epoch, Guard, Local, NoReclamation, Reclaimer},
+    harness::drivers,
+    protocol::Audit,
+    reclaim::{Alone, Guard, Local, Reclaimer},
     structures::{Adt, Info, Insert, Memory, Reclaims, Semantics, Structure},
 };
 
@@ -76,10 +76,7 @@ pub static STRUCTURE: Structure = Structure {
         ],
         parameters: &[],
     },
-    drivers: &[
-        (Reclamation::None, &SetDriver::<Hj12<NoReclamation>>::NEW),
-        (Reclamation::Epoch, &SetDriver::<Hj12<Epoch>>::NEW),
-    ],
+    drivers: drivers!(Hj12),
 };
 
 /// The tree. On lines of its own, because every operation reads the anchor.
@@ -369,8 +366,8 @@ fn help_relocation(
 impl<R: Reclaimer> ConcurrentSet for Hj12<R> {
     type Handle<'s> = Handle<'s, R>;
 
-    fn new(_parameters: &Parameters) -> Self {
-        Self { anchor: Node::new(0, 0), reclaimer: R::new() }
+    fn new(parameters: &Parameters) -> Self {
+        Self { anchor: Node::new(0, 0), reclaimer: R::with(parameters) }
     }
 
     fn handle(&self) -> Handle<'_, R> {

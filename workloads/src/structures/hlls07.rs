@@ -25,9 +25,9 @@ use self::state::{State, Wait};
 use super::tower::{self, Head, Heights, Levels, Link, NewNode, Step};
 use crate::{
     families::set::{ConcurrentSet, Parameters, SetHandle},
-    harness::SetDriver,
-    protocol::{Audit, Reclamation},
-    reclaim::{Alone, Epoch, Guard, Local, NoReclamation, Reclaimer},
+    harness::drivers,
+    protocol::Audit,
+    reclaim::{Alone, Guard, Local, Reclaimer},
     structures::{Adt, Info, Insert, Memory, Reclaims, Semantics, Structure},
 };
 
@@ -58,10 +58,7 @@ pub static STRUCTURE: Structure = Structure {
         ],
         parameters: &[tower::MAX_LEVEL],
     },
-    drivers: &[
-        (Reclamation::None, &SetDriver::<Hlls07<NoReclamation>>::NEW),
-        (Reclamation::Epoch, &SetDriver::<Hlls07<Epoch>>::NEW),
-    ],
+    drivers: drivers!(Hlls07),
 };
 
 type NodeRef<'g> = tower::NodeRef<'g, State>;
@@ -255,7 +252,7 @@ impl<R: Reclaimer> ConcurrentSet for Hlls07<R> {
     type Handle<'s> = Handle<'s, R>;
 
     fn new(parameters: &Parameters) -> Self {
-        Self { head: Head::new(State::new()), levels: Levels::new(parameters), reclaimer: R::new() }
+        Self { head: Head::new(State::new()), levels: Levels::new(parameters), reclaimer: R::with(parameters) }
     }
 
     fn handle(&self) -> Handle<'_, R> {

@@ -82,6 +82,12 @@ impl Structure {
     pub fn has_range_query(&self) -> bool {
         self.drivers.iter().all(|(_, driver)| driver.has_range_query())
     }
+
+    /// Returns the driver for a scheme, whatever its parameters; `None` if the structure does not support it.
+    pub fn driver(&self, reclamation: Reclamation) -> Option<&'static dyn Driver> {
+        let found = self.drivers.iter().find(|(supported, _)| supported.is_of_scheme(reclamation));
+        found.map(|&(_, driver)| driver)
+    }
 }
 
 /// What a structure states of itself. Reports print every field.
@@ -146,9 +152,10 @@ pub enum Insert {
 pub enum Reclaims {
     /// Retires them to the scheme asked for.
     Deferred,
-    /// Frees them at once under its lock, whatever scheme is asked for.
+    /// Frees them at once under its lock, whatever scheme is asked for: it runs under every one.
     AtOnce,
-    /// Gives them to a scheme of its own, whatever scheme is asked for.
+    /// Gives them to a scheme of its own. It runs only under the words that its driver list names, and states what they
+    /// change.
     Own,
     /// Allocates nothing.
     Nothing,

@@ -13,8 +13,8 @@ use std::collections::{BTreeMap, btree_map::Entry};
 use crate::sync::{Mutex, MutexGuard};
 use crate::{
     families::set::{ConcurrentSet, Parameters, RangeAnswer, RangeHandle, SetHandle, last_of_range},
-    harness::RangeSetDriver,
-    protocol::{Audit, Reclamation},
+    harness::{RangeSetDriver, under_every_scheme},
+    protocol::Audit,
     structures::{Adt, Info, Insert, Memory, Reclaims, Semantics, Structure, walk::Walk},
 };
 
@@ -32,10 +32,7 @@ pub static STRUCTURE: Structure = Structure {
         invariants: &["I1 keys strictly increase in iteration order", "I2 the map's length is its number of keys"],
         parameters: &[],
     },
-    drivers: &[
-        (Reclamation::None, &RangeSetDriver::<MutexBtree>::NEW),
-        (Reclamation::Epoch, &RangeSetDriver::<MutexBtree>::NEW),
-    ],
+    drivers: &under_every_scheme(&RangeSetDriver::<MutexBtree>::NEW),
 };
 
 /// A `BTreeMap` under one `Mutex`.

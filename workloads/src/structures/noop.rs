@@ -11,8 +11,8 @@ use std::hint::black_box;
 
 use crate::{
     families::set::{ConcurrentSet, Parameters, SetHandle},
-    harness::SetDriver,
-    protocol::{Audit, Reclamation},
+    harness::{SetDriver, under_every_scheme},
+    protocol::Audit,
     structures::{Adt, Info, Insert, Memory, Reclaims, Semantics, Structure},
 };
 
@@ -30,7 +30,7 @@ pub static STRUCTURE: Structure = Structure {
         invariants: &["I1 no update takes effect"],
         parameters: &[],
     },
-    drivers: &[(Reclamation::None, &SetDriver::<Noop>::NEW), (Reclamation::Epoch, &SetDriver::<Noop>::NEW)],
+    drivers: &under_every_scheme(&SetDriver::<Noop>::NEW),
 };
 
 /// The set that does nothing.

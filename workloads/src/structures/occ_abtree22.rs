@@ -43,9 +43,9 @@ use self::{
 };
 use crate::{
     families::set::{ConcurrentSet, Parameters, SetHandle},
-    harness::SetDriver,
-    protocol::{Audit, Reclamation},
-    reclaim::{Alone, Epoch, Guard, Local, NoReclamation, Reclaimer},
+    harness::drivers,
+    protocol::Audit,
+    reclaim::{Alone, Guard, Local, Reclaimer},
     structures::{Adt, Info, Insert, Memory, ParameterInfo, Reclaims, Semantics, Structure, fan::MIN_SIZE},
 };
 
@@ -84,10 +84,7 @@ pub static STRUCTURE: Structure = Structure {
             meaning: "1: an update that waits may answer by another of its key that took place meanwhile (Elim-ABtree)",
         }],
     },
-    drivers: &[
-        (Reclamation::None, &SetDriver::<OccAbtree22<NoReclamation>>::NEW),
-        (Reclamation::Epoch, &SetDriver::<OccAbtree22<Epoch>>::NEW),
-    ],
+    drivers: drivers!(OccAbtree22),
 };
 
 /// The tree. On lines of its own, because every operation reads the entry.
@@ -208,7 +205,7 @@ impl<R: Reclaimer> ConcurrentSet for OccAbtree22<R> {
 
     fn new(parameters: &Parameters) -> Self {
         let eliminates = parameters.get("elimination").is_some_and(|&choice| choice == 1);
-        Self { entry: Internal::over(Word::of_leaf(Leaf::new(&[]))), eliminates, reclaimer: R::new() }
+        Self { entry: Internal::over(Word::of_leaf(Leaf::new(&[]))), eliminates, reclaimer: R::with(parameters) }
     }
 
     fn handle(&self) -> Handle<'_, R> {
@@ -258,6 +255,7 @@ mod tests {
     use std::{cell::Cell, mem, sync::Barrier, thread};
 
     use super::*;
+    use crate::reclaim::NoReclamation;
 
     fn tree_of(keys: impl IntoIterator<Item = u64>, elimination: u64) -> OccAbtree22<NoReclamation> {
         let set = OccAbtree22::<NoReclamation>::new(&Parameters::from([("elimination".to_owned(), elimination)]));

@@ -13,8 +13,8 @@ use std::collections::{BTreeMap, btree_map::Entry};
 use crate::sync::RwLock;
 use crate::{
     families::set::{ConcurrentSet, Parameters, RangeAnswer, RangeHandle, SetHandle, last_of_range},
-    harness::RangeSetDriver,
-    protocol::{Audit, Reclamation},
+    harness::{RangeSetDriver, under_every_scheme},
+    protocol::Audit,
     structures::{Adt, Info, Insert, Memory, Reclaims, Semantics, Structure, walk::Walk},
 };
 
@@ -34,10 +34,7 @@ pub static STRUCTURE: Structure = Structure {
         invariants: &["I1 keys strictly increase in iteration order", "I2 the map's length is its number of keys"],
         parameters: &[],
     },
-    drivers: &[
-        (Reclamation::None, &RangeSetDriver::<RwlockBtree>::NEW),
-        (Reclamation::Epoch, &RangeSetDriver::<RwlockBtree>::NEW),
-    ],
+    drivers: &under_every_scheme(&RangeSetDriver::<RwlockBtree>::NEW),
 };
 
 /// A `BTreeMap` under one `RwLock`.

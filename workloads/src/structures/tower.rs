@@ -18,7 +18,7 @@ pub(super) use self::{
     levels::{Heights, Levels, MAX_LEVEL},
     link::{Link, Next},
 };
-use crate::{nodes, reclaim::Guard};
+use crate::{nodes, reclaim::AnyGuard};
 
 /// Most links of a node. With one node in four on the next level it suits 4^16 keys, more than any memory holds.
 pub(super) const TALLEST: usize = 16;
@@ -116,7 +116,7 @@ impl<S> NewNode<S> {
     }
 
     /// Gives the node up, under the protection of a guard that was obtained before: it belongs to the structure now.
-    pub(super) fn publish<'g>(self, _guard: &'g impl Guard) -> NodeRef<'g, S> {
+    pub(super) fn publish<'g>(self, _guard: &'g impl AnyGuard) -> NodeRef<'g, S> {
         let node = NodeRef { node: self.0, life: PhantomData };
         mem::forget(self);
         node
@@ -190,8 +190,8 @@ impl<'g, S> NodeRef<'g, S> {
     ///
     /// # Safety
     /// The node came from [`NewNode`], is unreachable on every level and stays so, and is retired once. The links by
-    /// which other unlinked nodes lead to it are as [`Guard::retire`] asks.
-    pub(super) unsafe fn retire(self, guard: &impl Guard)
+    /// which other unlinked nodes lead to it are as [`AnyGuard::retire`] asks.
+    pub(super) unsafe fn retire(self, guard: &impl AnyGuard)
     where
         S: Send,
     {

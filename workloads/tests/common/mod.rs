@@ -8,7 +8,7 @@ use std::{env, str::FromStr};
 use rare_workloads::{
     families::set::{Parameters, SetHandle},
     protocol::Reclamation,
-    structures::{ALL, Driver, ErasedSet, Info, Structure},
+    structures::{ALL, Driver, ErasedSet, Info, Reclaims, Structure},
 };
 
 /// One structure under one scheme.
@@ -34,6 +34,18 @@ impl Subject {
         self.driver.has_range_query()
     }
 
+    /// The drivers that costly tests are run on: all of them with `RARE_TESTS=long`. Else every structure under `none` and
+    /// `epoch`, under hazard pointers each structure whose algorithm they depend on, and under the other schemes
+    /// [`REPRESENTATIVES`]: to a structure they are epochs, and to a scheme structures differ in what they retire, and when.
+    pub fn sample() -> Vec<Self> {
+        let is_chosen = |subject: &Self| match subject.reclamation {
+            Reclamation::None | Reclamation::Epoch => true,
+            Reclamation::Hazard => subject.info.reclaims == Reclaims::Deferred,
+            Reclamation::Hyaline { .. } | Reclamation::Eager => REPRESENTATIVES.contains(&subject.info.name),
+        };
+        Self::all().into_iter().filter(|subject| is_long() || is_chosen(subject)).collect()
+    }
+
     /// Makes an empty instance with default parameters.
     pub fn make(&self) -> Box<dyn ErasedSet> {
         self.make_with(&[])
@@ -54,6 +66,18 @@ impl Subject {
     pub fn name(&self) -> String {
         let (name, scheme) = (self.info.name, self.reclamation.name());
         format!("{name} under {scheme}, RARE_TEST_SEED={} RARE_TEST_THREADS={}", seed(), n_threads())
+    }
+}
+
+/// A list, a skip list, a tree of single keys, and one of many keys with records of updates.
+const REPRESENTATIVES: [&str; 4] = ["michael02", "fraser03", "nm14", "abtree17"];
+
+/// Tells whether tests are asked to take the time that they need (`RARE_TESTS=long`); else they are run as for each change.
+pub fn is_long() -> bool {
+    match env::var("RARE_TESTS") {
+        Ok(form) if form == "long" => true,
+        Ok(form) if form != "short" => panic!("RARE_TESTS=`{form}` is neither `long` nor `short`"),
+        _ => false,
     }
 }
 

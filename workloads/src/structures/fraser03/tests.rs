@@ -1,7 +1,10 @@
 //! Helped, stalled and half-linked towers, made by hand.
 
 use super::*;
-use crate::reclaim::interleave::{Operation, explore};
+use crate::reclaim::{
+    NoReclamation,
+    interleave::{Operation, explore},
+};
 
 type Leaking = Fraser03<NoReclamation>;
 
@@ -18,7 +21,7 @@ fn insert_low<'g>(
     set: &'g Leaking,
     key: u64,
     height: usize,
-    guard: &'g impl Guard,
+    guard: &'g impl AnyGuard,
 ) -> (NodeRef<'g>, Path<'g, OneFinished>) {
     set.levels.note(height);
     let path = set.search(key, height, guard);
@@ -78,12 +81,12 @@ fn a_removed_node_that_is_linked_in_vain_is_unlinked_by_its_inserter() {
     // A search takes it out of the lowest level.
     assert!(found(&set.search(6, 2, &guard), 0, 6).is_none());
     assert!(path.step(1).left.next(1).exchange(path.step(1).right, Link::to(node)));
-    assert_eq!(set.head.node().next(0).load(&guard), Link::NULL);
-    assert_eq!(set.head.node().next(1).load(&guard), Link::to(node));
+    assert_eq!(set.head.node().next(0).look(&guard), Link::NULL);
+    assert_eq!(set.head.node().next(1).look(&guard), Link::to(node));
     // Nobody goes down from it to the lowest level, where it is no more.
     assert!(!set.contains(7, &guard) && !set.contains(6, &guard));
     set.finish(node, None, &guard);
-    assert_eq!(set.head.node().next(1).load(&guard), Link::NULL);
+    assert_eq!(set.head.node().next(1).look(&guard), Link::NULL);
     assert_eq!(set.unreclaimed(), Some(1));
     drop(local);
     assert_eq!(set.audit(), audit_of(0, 0));
@@ -125,8 +128,8 @@ fn an_older_node_of_the_same_key_is_unlinked_before_the_new_one_is_raised() {
     assert!(path.step(0).left.next(0).exchange(Link::NULL, Link::to(new)));
     set.raise(new, path, &guard);
     set.finish(new, None, &guard);
-    assert_eq!(set.head.node().next(1).load(&guard), Link::to(new));
-    assert_eq!(new.next(1).load(&guard), Link::NULL);
+    assert_eq!(set.head.node().next(1).look(&guard), Link::to(new));
+    assert_eq!(new.next(1).look(&guard), Link::NULL);
     // The remover of the old one ends, with a path that is out of date.
     set.finish(old, Some(&early), &guard);
     assert_eq!(set.unreclaimed(), Some(1));
@@ -160,7 +163,7 @@ fn max_level_bounds_the_height_of_every_node() {
         assert!((0..5000).all(|key| handle.insert(key, key)));
         let guard = handle.local.pin();
         let n_levels =
-            (0..tower::TALLEST).filter(|&level| set.head.node().next(level).load(&guard) != Link::NULL).count();
+            (0..tower::TALLEST).filter(|&level| set.head.node().next(level).look(&guard) != Link::NULL).count();
         // 5000 nodes, one in four on each next level: some reach the sixth but for a chance below 1 in 100, and the
         // heights are the same in each run.
         let expected = if max_level == 16 { 6..=12 } else { max_level as usize..=max_level as usize };

@@ -6,7 +6,10 @@ use std::{
 };
 
 use super::*;
-use crate::reclaim::interleave::{Operation, explore};
+use crate::reclaim::{
+    NoReclamation,
+    interleave::{Operation, explore},
+};
 use crate::sync::atomic::{AtomicPtr, Ordering};
 
 type Set = Hj12<NoReclamation>;
