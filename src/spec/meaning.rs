@@ -177,7 +177,7 @@ fn used_as<'d>(draft: &'d Draft, value: &Value) -> Option<&'d super::lower::Used
 }
 
 /// Says in words what operations mean.
-fn describe(semantics: &Semantics) -> String {
+pub fn describe(semantics: &Semantics) -> String {
     let adt = match semantics.adt {
         Adt::OrderedDictionary => "an ordered dictionary",
         Adt::HashDictionary => "an unordered dictionary",
