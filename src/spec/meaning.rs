@@ -50,7 +50,9 @@ impl Lowering<'_> {
             let supported = enumerate(used.structure.drivers.iter().map(|(scheme, _)| scheme.name()));
             let diagnostic = Diagnostic::new(&codes::RECLAMATION, used.at.clone(), message);
             let diagnostic = diagnostic.label(format!("supports {supported}")).also(scheme.at, "asked for here");
-            self.report(diagnostic.help(format!("write `{{use: {}, reclamation: …}}`", structure.name)));
+            let entry = format!("give it a scheme of its own, `{{use: {}, reclamation: …}}`", structure.name);
+            let rule = format!("`exclude: [{{structures: {}, reclamation: {}}}]`", structure.label, asked.name());
+            self.report(diagnostic.help(format!("{entry}, or leave the pair out by {rule}")));
         }
     }
 
