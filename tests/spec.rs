@@ -280,7 +280,8 @@ fn abilities_are_judged_for_each_structure() {
     let text = source("rare: 1\nname: a\nstructures: [both, leaky]\n");
     let found = spec::compile_with(&text, false, &catalogue).unwrap_err();
     let expected = "error[E0203]: `leaky` does not support `reclamation: epoch`\n --> test.yaml:3:20\n  |\n3 | structures: [both, leaky]\n  \
-                    |                    ^^^^^ supports `none`\n  |\n  = help: write `{use: leaky, reclamation: …}`\n\n1 error, `rare explain E0203` says more\n";
+                    |                    ^^^^^ supports `none`\n  |\n  = help: give it one of its own, `{use: leaky, reclamation: …}`, or leave the pair out by \
+                    `exclude: [{structures: leaky, reclamation: epoch}]`\n\n1 error, `rare explain E0203` says more\n";
     assert_eq!(diag::render(&found, &text, false), expected);
 }
 

@@ -54,8 +54,13 @@ impl Lowering<'_> {
             let message = format!("`{}` does not support `{}: {}`", structure.label, parameter.key(), asked.value);
             let code = if parameter == Parameter::Reclamation { &codes::RECLAMATION } else { &codes::NODES };
             let diagnostic = Diagnostic::new(code, used.at.clone(), message).label(ability);
-            let help = entry_key(parameter).map(|key| format!("write `{{use: {}, {key}: …}}`", structure.name));
-            self.report(diagnostic.also(asked.at, "asked for here").maybe_help(help));
+            let key = entry_key(parameter).expect("an entry can fix whatever is judged here");
+            let entry = format!("give it one of its own, `{{use: {}, {key}: …}}`", structure.name);
+            let condition = format!("{}: {}", parameter.key(), asked.value);
+            let rule = format!("`exclude: [{{structures: {}, {condition}}}]`", structure.label);
+            self.report(
+                diagnostic.also(asked.at, "asked for here").help(format!("{entry}, or leave the pair out by {rule}")),
+            );
         }
     }
 
@@ -266,7 +271,7 @@ fn used_as<'d>(draft: &'d Draft, value: &Value) -> Option<&'d super::lower::Used
 }
 
 /// Says in words what operations mean.
-fn describe(semantics: &Semantics) -> String {
+pub fn describe(semantics: &Semantics) -> String {
     let adt = match semantics.adt {
         Adt::OrderedDictionary => "an ordered dictionary",
         Adt::HashDictionary => "an unordered dictionary",

@@ -163,11 +163,20 @@ pub fn find(words: &'static [Word], name: &str) -> Option<&'static Word> {
 
 /// Writes names for a message: `a`, `b` and `c`.
 pub(crate) fn enumerate<'n>(names: impl IntoIterator<Item = &'n str>) -> String {
+    listed(names, "and")
+}
+
+/// Writes names for a question: `a`, `b` or `c`.
+pub(crate) fn alternatives<'n>(names: impl IntoIterator<Item = &'n str>) -> String {
+    listed(names, "or")
+}
+
+fn listed<'n>(names: impl IntoIterator<Item = &'n str>, last_joined_by: &str) -> String {
     let names: Vec<String> = names.into_iter().map(|name| format!("`{name}`")).collect();
     match names.as_slice() {
         [] => "none".to_owned(),
         [only] => only.clone(),
-        [first @ .., last] => format!("{} and {last}", first.join(", ")),
+        [first @ .., last] => format!("{} {last_joined_by} {last}", first.join(", ")),
     }
 }
 

@@ -81,7 +81,7 @@ pub static STRUCTURE: Structure = Structure {
             name: "elimination",
             default: 0,
             range: (0, 1),
-            meaning: "1: an update that waits may answer by another of its key that took place meanwhile (Elim-ABtree)",
+            meaning: "with 1, an update that waits may answer by another of its key that took place meanwhile (Elim-ABtree)",
         }],
     },
     drivers: drivers!(OccAbtree22),
