@@ -48,6 +48,22 @@ pub fn n_threads() -> u64 {
     from_environment("RARE_TEST_THREADS", 4)
 }
 
+/// Tells whether the long form of the suites was asked for, with `RARE_TESTS=long`.
+pub fn is_long() -> bool {
+    sized(false, false, true)
+}
+
+/// Chooses what a test does at most: `short` under sanitizers, which slow it down tenfold, `usual` by default, `long` where
+/// someone has the time. `RARE_TESTS` tells which.
+pub fn sized<T>(short: T, usual: T, long: T) -> T {
+    match env::var("RARE_TESTS").as_deref() {
+        Ok("short") => short,
+        Ok("long") => long,
+        Ok(other) => panic!("RARE_TESTS=`{other}` is neither `short` nor `long`"),
+        Err(_) => usual,
+    }
+}
+
 fn from_environment<T: FromStr>(name: &str, default: T) -> T {
     let Ok(text) = env::var(name) else { return default };
     text.parse().unwrap_or_else(|_| panic!("{name}=`{text}` is not a number"))
