@@ -5,11 +5,12 @@
 //! that memcheck would notice.
 
 mod common;
+mod faults;
 #[path = "../../tests/skip/mod.rs"]
 mod skip;
 
 use std::{
-    env, hint, mem,
+    env,
     process::{Command, ExitCode, Output},
     thread,
 };
@@ -20,7 +21,8 @@ use rare_workloads::{protocol::Reclamation, structures::Reclaims};
 /// Exit code of memcheck when it saw an error.
 const SEEN: i32 = 99;
 
-const SPECIMENS: [&str; 2] = ["specimen-leak", "specimen-use-after-free"];
+/// What memcheck must notice.
+const SPECIMENS: [&str; 2] = ["leak", "use-after-free"];
 
 fn main() -> ExitCode {
     // What cargo passes on to test harnesses (filters, flags) means nothing here.
@@ -74,33 +76,14 @@ fn report(name: &str, is_as_it_should_be: bool, output: &Output) -> u32 {
 
 /// What runs under memcheck.
 fn exercise(name: &str) -> ExitCode {
-    match name {
-        "specimen-leak" => leak(),
-        "specimen-use-after-free" => use_after_free(),
-        _ => {
-            let subject = Subject::all().into_iter().find(|subject| name_of(subject) == name);
-            let subject = subject.unwrap_or_else(|| panic!("`{name}` is not registered"));
-            for n_keys in [3, 50] {
-                churn_on_threads(&subject, n_keys);
-            }
+    if !faults::commit(name) {
+        let subject = Subject::all().into_iter().find(|subject| name_of(subject) == name);
+        let subject = subject.unwrap_or_else(|| panic!("`{name}` is not registered"));
+        for n_keys in [3, 50] {
+            churn_on_threads(&subject, n_keys);
         }
     }
     ExitCode::SUCCESS
-}
-
-fn leak() {
-    // On a thread that ends, so that no register or stale stack word still points to the block.
-    let thread = thread::spawn(|| mem::forget(hint::black_box(Box::new([7_u64; 100]))));
-    thread.join().expect("the thread did not panic");
-}
-
-fn use_after_free() {
-    let node = Box::into_raw(Box::new(7_u64));
-    // SAFETY: the pointer came from `Box::into_raw` just now.
-    drop(unsafe { Box::from_raw(hint::black_box(node)) });
-    // SAFETY: none, this is the specimen: it reads freed memory so that memcheck has something to see. The process runs
-    // only under memcheck, whose allocator does not reuse or unmap the block at once.
-    hint::black_box(unsafe { node.read_volatile() });
 }
 
 fn churn_on_threads(subject: &Subject, n_keys: u64) {
