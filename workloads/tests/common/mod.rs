@@ -72,15 +72,6 @@ impl Subject {
 /// A list, a skip list, a tree of single keys, and one of many keys with records of updates.
 const REPRESENTATIVES: [&str; 4] = ["michael02", "fraser03", "nm14", "abtree17"];
 
-/// Tells whether tests are asked to take the time that they need (`RARE_TESTS=long`); else they are run as for each change.
-pub fn is_long() -> bool {
-    match env::var("RARE_TESTS") {
-        Ok(form) if form == "long" => true,
-        Ok(form) if form != "short" => panic!("RARE_TESTS=`{form}` is neither `long` nor `short`"),
-        _ => false,
-    }
-}
-
 /// Seed of the test run.
 pub fn seed() -> u64 {
     from_environment("RARE_TEST_SEED", 1)
@@ -89,6 +80,22 @@ pub fn seed() -> u64 {
 /// Threads of concurrent tests; more than the cores of a small machine on purpose.
 pub fn n_threads() -> u64 {
     from_environment("RARE_TEST_THREADS", 4)
+}
+
+/// Tells whether the long form of the suites was asked for, with `RARE_TESTS=long`.
+pub fn is_long() -> bool {
+    sized(false, false, true)
+}
+
+/// Chooses what a test does at most: `short` under sanitizers, which slow it down tenfold, `usual` by default, `long` where
+/// someone has the time. `RARE_TESTS` tells which.
+pub fn sized<T>(short: T, usual: T, long: T) -> T {
+    match env::var("RARE_TESTS").as_deref() {
+        Ok("short") => short,
+        Ok("long") => long,
+        Ok(other) => panic!("RARE_TESTS=`{other}` is neither `short` nor `long`"),
+        Err(_) => usual,
+    }
 }
 
 fn from_environment<T: FromStr>(name: &str, default: T) -> T {
