@@ -1,4 +1,4 @@
-//! Faults on purpose, one of a kind, so that memcheck and the sanitizers can show that they would notice.
+//! Faults on purpose, one of a kind, so that the sanitizers can show that they would notice.
 
 use std::{cell::UnsafeCell, hint, mem, thread};
 

@@ -2,7 +2,6 @@
 //!
 //! Usage: `faulty leak|use-after-free|out-of-bounds|data-race`
 
-#[path = "../tests/faults/mod.rs"]
 mod faults;
 
 fn main() {
