@@ -11,8 +11,8 @@
 //! source searches for the node. No sentinel but the entry, so that no key value is spent.
 //! Reclamation: epochs in the source too. The owner of the record that unlinked nodes retires them, and the record.
 //! Invariants, with *in the tree* for reachable from the entry, and *size* for the number of children or keys:
-//! I1 An internal node has 1 to b children, none null, and between them keys that strictly increase. Only its info word and
-//! its edges ever change.
+//! I1 An internal node has 1 to b children, none null, and between them keys that strictly increase, none the largest key.
+//! Only its info word and its edges ever change.
 //! I2 The keys below an edge are not less than the key left of it, and less than the key right of it. So the range of a
 //! node in the tree, which is what the keys on its path leave, never changes.
 //! I3 A leaf has 0 to b keys, which increase, and never changes.
@@ -59,7 +59,7 @@ pub static STRUCTURE: Structure = Structure {
             "violations of balance are found from the top of a key's path; the source searches for the node",
         ],
         invariants: &[
-            "I1 an internal node has 1 to b children between increasing keys; only info word and edges ever change",
+            "I1 an internal node has 1 to b children between increasing keys below the largest key; only info word and edges change",
             "I2 keys below an edge lie between the keys beside it",
             "I3 a leaf has 0 to b increasing keys, and never changes",
             "I4 each node is unlinked and retired once; its edges never change after",

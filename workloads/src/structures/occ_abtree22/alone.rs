@@ -61,6 +61,9 @@ fn audit_internal(node: &Internal, visit: &Visit<'_>, walk: &mut Walk) {
     if !node.keys().is_sorted_by(|one, next| one < next) {
         walk.violation(format!("I1: the keys of {visit} do not increase"));
     }
+    if node.keys().last() == Some(&u64::MAX) {
+        walk.violation(format!("I1: the largest key is one of those between the children of {visit}"));
+    }
     for &key in node.keys() {
         expect_in_range(key, visit, walk);
     }
