@@ -1,6 +1,9 @@
 //! Walks of the tree by a thread that is alone: the audit, and freeing it all.
 
-use super::node::{Internal, Leaf, Link, Node};
+use super::{
+    node::{Internal, Leaf, Link, Node},
+    scx,
+};
 use crate::{
     protocol::Audit,
     reclaim::Alone,
@@ -22,7 +25,7 @@ struct Visit<'g> {
 /// Walks the keys in order and checks I1 to I3, and I5 to I7.
 pub(super) fn audit(entry: &Internal, guard: &Alone) -> Audit {
     let mut walk = Walk::new();
-    if !entry.info().is_idle() {
+    if !scx::is_idle(entry, guard) {
         walk.violation("I7: the entry is frozen at rest".to_owned());
     }
     let mut leaf_depth = None;
@@ -30,7 +33,7 @@ pub(super) fn audit(entry: &Internal, guard: &Alone) -> Audit {
     while let Some(visit) = stack.pop() {
         match visit.link.node() {
             Node::Internal(node) => {
-                audit_internal(node, &visit, &mut walk);
+                audit_internal(node, &visit, guard, &mut walk);
                 stack.extend(children(node, &visit, guard).rev());
             }
             Node::Leaf(leaf) => {
@@ -44,8 +47,8 @@ pub(super) fn audit(entry: &Internal, guard: &Alone) -> Audit {
     walk.finish()
 }
 
-fn audit_internal(node: &Internal, visit: &Visit<'_>, walk: &mut Walk) {
-    if !node.info().is_idle() {
+fn audit_internal(node: &Internal, visit: &Visit<'_>, guard: &Alone, walk: &mut Walk) {
+    if !scx::is_idle(node, guard) {
         walk.violation(format!("I7: {visit} is frozen or final"));
     }
     if node.is_tagged() {
