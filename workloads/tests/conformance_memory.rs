@@ -114,7 +114,7 @@ fn drop_gives_everything_back() {
                 continue;
             }
             if subject.info.name == "abtree17" {
-                // Leaves of many keys, and the records of updates.
+                // Leaves of many keys, and the records of splits and repairs.
                 assert_eq!(blocks, retired, "blocks leaked by {name}");
                 assert!(retired > 1000 && (96 * blocks..=192 * blocks).contains(&bytes), "{name} leaked {bytes} bytes");
                 continue;

@@ -38,15 +38,11 @@ fn main() -> ExitCode {
     }
     for subject in Subject::all() {
         let leaks = subject.reclamation == Reclamation::None && subject.info.reclaims == Reclaims::Deferred;
-        let name = name_of(&subject);
+        let name = subject.short_name();
         let output = memcheck(&name, !leaks);
         n_failed += report(&name, output.status.success(), &output);
     }
     if n_failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
-}
-
-fn name_of(subject: &Subject) -> String {
-    format!("{}/{}", subject.info.name, subject.reclamation.name())
 }
 
 /// Runs this program under memcheck.
@@ -78,7 +74,7 @@ fn exercise(name: &str) -> ExitCode {
         "specimen-leak" => leak(),
         "specimen-use-after-free" => use_after_free(),
         _ => {
-            let subject = Subject::all().into_iter().find(|subject| name_of(subject) == name);
+            let subject = Subject::all().into_iter().find(|subject| subject.short_name() == name);
             let subject = subject.unwrap_or_else(|| panic!("`{name}` is not registered"));
             for n_keys in [3, 50] {
                 churn_on_threads(&subject, n_keys);

@@ -6,36 +6,55 @@ use std::{env, str::FromStr};
 use rare_workloads::{
     families::set::{Parameters, SetHandle},
     protocol::Reclamation,
-    structures::{ALL, Driver, ErasedSet, Info},
+    structures::{ALL, Driver, ErasedSet, Info, ParameterInfo},
 };
 
-/// One structure under one scheme.
+/// One structure under one scheme, with default parameters but for one at most.
 #[derive(Clone, Copy)]
 pub struct Subject {
     pub info: &'static Info,
     pub reclamation: Reclamation,
+    /// The parameter that has another value.
+    varied: Option<(&'static str, u64)>,
     driver: &'static dyn Driver,
 }
 
 impl Subject {
-    /// Every driver of the registry.
+    /// Every driver of the registry, with default parameters, and once for each parameter with another value of that.
     pub fn all() -> Vec<Self> {
-        let of = |info, &(reclamation, driver): &(Reclamation, &'static dyn Driver)| Self { info, reclamation, driver };
-        ALL.iter().flat_map(|structure| structure.drivers.iter().map(|driver| of(&structure.info, driver))).collect()
+        let of = |info: &'static Info, &(reclamation, driver): &(Reclamation, &'static dyn Driver)| {
+            let varied = [None].into_iter().chain(info.parameters.iter().map(|parameter| Some(variation(parameter))));
+            varied.map(move |varied| Self { info, reclamation, varied, driver })
+        };
+        ALL.iter().flat_map(|structure| structure.drivers.iter().flat_map(|it| of(&structure.info, it))).collect()
     }
 
-    /// Makes an empty instance with default parameters.
+    /// Makes an empty instance.
     pub fn make(&self) -> Box<dyn ErasedSet> {
-        let defaults: Parameters =
-            self.info.parameters.iter().map(|parameter| (parameter.name.to_owned(), parameter.default)).collect();
-        self.driver.erased(&defaults)
+        let defaults = self.info.parameters.iter().map(|parameter| (parameter.name, parameter.default));
+        // The varied one comes last, and so overwrites its default.
+        let parameters: Parameters =
+            defaults.chain(self.varied).map(|(name, value)| (name.to_owned(), value)).collect();
+        self.driver.erased(&parameters)
+    }
+
+    /// Names it by structure, scheme, and the parameter that is not as by default.
+    pub fn short_name(&self) -> String {
+        let varied = self.varied.map_or_else(String::new, |(name, value)| format!("/{name}={value}"));
+        format!("{}/{}{varied}", self.info.name, self.reclamation.name())
     }
 
     /// Names it, and how to run the test again, for messages.
     pub fn name(&self) -> String {
-        let (name, scheme) = (self.info.name, self.reclamation.name());
-        format!("{name} under {scheme}, RARE_TEST_SEED={} RARE_TEST_THREADS={}", seed(), n_threads())
+        format!("{}, RARE_TEST_SEED={} RARE_TEST_THREADS={}", self.short_name(), seed(), n_threads())
     }
+}
+
+/// Returns the value besides the default under which a parameter is tested: the smallest, where a structure degenerates
+/// and which costs little, or, if that is the default, the largest.
+fn variation(parameter: &'static ParameterInfo) -> (&'static str, u64) {
+    let (smallest, largest) = parameter.range;
+    (parameter.name, if parameter.default == smallest { largest } else { smallest })
 }
 
 /// Seed of the test run.
