@@ -3,7 +3,11 @@
 //! The shape is that of Larsen and Fagerberg, Efficient Rebalancing of B-trees with Relaxed Balance, 1996, with the a and b
 //! of Brown's trees. It knows nothing of threads.
 
+mod visit;
+
 use std::{hint::select_unpredictable, ops::Range};
+
+pub(super) use self::visit::Visit;
 
 /// The a of the trees: fewest children or keys of a node other than the root, at rest.
 pub(super) const MIN_SIZE: usize = 2;
