@@ -51,13 +51,16 @@ impl Lowering<'_> {
                 continue;
             }
             judged.push((&structure.label, asked.value));
-            let message = format!("`{}` does not support `{}: {}`", structure.label, parameter.key(), asked.value);
+            let word = match asked.value {
+                Value::Reclamation(scheme) => scheme.name().to_owned(),
+                other => other.to_string(),
+            };
+            let message = format!("`{}` does not support `{}: {word}`", structure.label, parameter.key());
             let code = if parameter == Parameter::Reclamation { &codes::RECLAMATION } else { &codes::NODES };
             let diagnostic = Diagnostic::new(code, used.at.clone(), message).label(ability);
             let key = entry_key(parameter).expect("an entry can fix whatever is judged here");
             let entry = format!("give it one of its own, `{{use: {}, {key}: …}}`", structure.name);
-            let condition = format!("{}: {}", parameter.key(), asked.value);
-            let rule = format!("`exclude: [{{structures: {}, {condition}}}]`", structure.label);
+            let rule = format!("`exclude: [{{structures: {}, {}: {word}}}]`", structure.label, parameter.key());
             self.report(
                 diagnostic.also(asked.at, "asked for here").help(format!("{entry}, or leave the pair out by {rule}")),
             );
@@ -256,9 +259,8 @@ fn is_excluded(draft: &Draft, values: &[(Parameter, &Value)]) -> bool {
 fn shortfall(structure: &Structure, asked: &Value) -> Option<String> {
     match asked {
         Value::Reclamation(asked) => {
-            let schemes = || structure.drivers.iter().map(|(scheme, _)| *scheme);
-            let supported = || enumerate(schemes().map(|scheme| scheme.name()));
-            (!schemes().any(|scheme| scheme == *asked)).then(|| format!("supports {}", supported()))
+            let supported = || enumerate(structure.drivers.iter().map(|(scheme, _)| scheme.name()));
+            structure.driver(*asked).is_none().then(|| format!("supports {}", supported()))
         }
         Value::Word("none") | Value::Count(0) => None,
         _ => (structure.info.memory == Memory::Own).then(|| "manages its own memory".to_owned()),

@@ -25,10 +25,11 @@
 
 use std::ptr;
 
-use super::node::{Internal, Word};
+use super::node::{Internal, Leaf, Word};
 use crate::{
     nodes,
     reclaim::Guard,
+    structures::fan::MAX_SIZE,
     sync::atomic::{
         AtomicPtr, AtomicU8, AtomicUsize,
         Ordering::{AcqRel, Acquire, Relaxed},
