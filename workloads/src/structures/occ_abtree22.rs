@@ -16,7 +16,8 @@
 //! each, spun on and then yielded; the paper uses MCS locks. Violations are found from the top of a key's path; the paper
 //! searches for the node that has one, and repairs its parent first by recursion. Durability is left out.
 //! Speed, in throughput gained at 100,000 keys: a child is selected by one chain of moves, not by a sum that is compiled to
-//! vector instructions (searches, one thread: +80 %).
+//! vector instructions (searches, one thread: +80 %). Two threads on two cores are as fast with elimination as without, from
+//! 2 keys to 100,000, uniform or Zipf: they seldom wait for each other on the same key.
 //! Reclamation: epochs in the paper too. The thread that unlinked nodes retires them.
 //! Invariants, with *in the tree* for reachable from the entry, and *size* for the number of children or keys:
 //! I1 An internal node has 1 to b children, none null, and between them keys that strictly increase, none the largest key.
