@@ -288,7 +288,7 @@ mod tests {
     use super::*;
     use crate::reclaim::{
         NoReclamation,
-        interleave::{Operation, explore},
+        interleave::{Announcing, Graveyard, Operation, explore, explore_announcing},
     };
 
     #[test]
@@ -298,6 +298,57 @@ mod tests {
             Operation::Remove(key) => set.remove(key, guard),
             Operation::Contains(key) => set.contains(key, guard),
         });
+    }
+
+    #[test]
+    fn no_interleaving_follows_a_link_to_a_node_that_was_not_announced_in_time() {
+        explore_announcing::<Harris01<NoReclamation>>(|set, operation, guard| match operation {
+            Operation::Insert(key) => set.insert(key, !key, guard),
+            Operation::Remove(key) => set.remove(key, guard),
+            Operation::Contains(key) => set.contains(key, guard),
+        });
+    }
+
+    #[test]
+    fn the_nodes_of_a_place_stay_while_they_are_announced() {
+        // At each distance from the head, because slots take turns.
+        for key in 6..=12 {
+            let (set, graveyard) = (Harris01::<NoReclamation>::new(&Parameters::new()), Graveyard::default());
+            let guard = Announcing::alone(&graveyard);
+            assert!((5..=13).all(|key| set.insert(key, key, &guard)));
+            let place = set.search(key, &guard);
+            assert!((5..=13).all(|key| set.remove(key, &Announcing::alone(&graveyard))));
+            // Loads panic where the node is gone.
+            assert!(place.left.look(&guard).is_marked());
+            assert!(place.found(key).expect("it was there").next.look(&guard).is_marked());
+        }
+    }
+
+    /// Removals have marked three neighbours and stalled. A search that walks over them is itself stalled after each of
+    /// its loads, while another unlinks the run, and frees of it what the first has not announced.
+    #[test]
+    fn a_run_that_is_unlinked_under_a_search_is_left() {
+        let mut n_let_in = 0;
+        for n_loads in 1.. {
+            let (set, graveyard) = (Harris01::<NoReclamation>::new(&Parameters::new()), Graveyard::default());
+            let alone = Announcing::alone(&graveyard);
+            assert!((5..=9).all(|key| set.insert(key, key, &alone)));
+            for key in [8, 7, 6] {
+                let node = set.search(key, &alone).found(key).expect("it was inserted");
+                let next = node.next.look(&alone);
+                assert!(node.next.exchange(next, next.marked()));
+            }
+            drop(alone);
+            let guard = Announcing::with(&graveyard, n_loads, || {
+                assert!(set.contains(9, &Announcing::alone(&graveyard)));
+            });
+            assert!(set.contains(9, &guard));
+            if !guard.is_spent() {
+                break;
+            }
+            n_let_in += 1;
+        }
+        assert!(n_let_in >= 6, "five nodes and the head have links: {n_let_in}");
     }
 
     #[test]

@@ -106,12 +106,21 @@ mod tests {
     use super::*;
     use crate::reclaim::{
         NoReclamation,
-        interleave::{Operation, explore},
+        interleave::{Operation, explore, explore_announcing},
     };
 
     #[test]
     fn every_interleaving_of_few_operations_is_explained() {
         explore::<Michael02<NoReclamation>>(|set, operation, guard| match operation {
+            Operation::Insert(key) => set.list.insert(key, !key, guard),
+            Operation::Remove(key) => set.list.remove(key, guard),
+            Operation::Contains(key) => set.list.contains(key, guard),
+        });
+    }
+
+    #[test]
+    fn no_interleaving_follows_a_link_to_a_node_that_was_not_announced_in_time() {
+        explore_announcing::<Michael02<NoReclamation>>(|set, operation, guard| match operation {
             Operation::Insert(key) => set.list.insert(key, !key, guard),
             Operation::Remove(key) => set.list.remove(key, guard),
             Operation::Contains(key) => set.list.contains(key, guard),

@@ -3,7 +3,7 @@
 use super::*;
 use crate::reclaim::{
     NoReclamation,
-    interleave::{Operation, explore},
+    interleave::{Announcing, Graveyard, Operation, explore, explore_announcing},
 };
 
 type Leaking = Fraser03<NoReclamation>;
@@ -41,6 +41,61 @@ fn every_interleaving_of_few_operations_is_explained() {
         Operation::Remove(key) => set.remove(key, guard),
         Operation::Contains(key) => set.contains(key, guard),
     });
+}
+
+#[test]
+fn no_interleaving_follows_a_link_to_a_node_that_was_not_announced_in_time() {
+    explore_announcing::<Leaking>(|set, operation, guard| match operation {
+        Operation::Insert(key) => set.insert(key, !key, 1 + key as usize / 10 % 3, guard),
+        Operation::Remove(key) => set.remove(key, guard),
+        Operation::Contains(key) => set.contains(key, guard),
+    });
+}
+
+#[test]
+fn the_nodes_of_a_path_stay_while_they_are_announced() {
+    let (set, graveyard) = (with_max_level(2), Graveyard::default());
+    let guard = Announcing::alone(&graveyard);
+    for (key, height) in [(5, 2), (6, 1), (7, 1), (8, 1), (9, 1), (10, 2)] {
+        assert!(set.insert(key, key, height, &guard));
+    }
+    let path = set.search(8, 2, &guard);
+    assert!((5..=10).all(|key| set.remove(key, &Announcing::alone(&graveyard))));
+    for (level, left, right) in [(0, 7, 8), (1, 5, 10)] {
+        // Loads panic where the node is gone.
+        let node = found(&path, level, right).expect("it was there");
+        assert!(node.next(level).look(&guard).is_marked());
+        assert!(path.step(level).left.next(level).look(&guard).is_marked());
+        assert_eq!(path.step(level).left.key(), left);
+    }
+}
+
+/// Removals have marked three neighbours and stalled. A search that walks over them is itself stalled after each of its
+/// loads, while the removals end, and free what the search has not announced.
+#[test]
+fn a_run_that_is_unlinked_under_a_search_is_left() {
+    let mut n_let_in = 0;
+    for n_loads in 1.. {
+        let (set, graveyard) = (with_max_level(2), Graveyard::default());
+        let alone = Announcing::alone(&graveyard);
+        assert!((5..=9).all(|key| set.insert(key, key, 2, &alone)));
+        let stalled = [8, 7, 6].map(|key| {
+            let node = found(&set.search(key, 1, &alone), 0, key).expect("it was inserted");
+            assert!(mark(node, 1, &alone) && mark(node, 0, &alone));
+            node
+        });
+        let guard = Announcing::with(&graveyard, n_loads, || {
+            for node in stalled {
+                set.finish(node, None, &Announcing::alone(&graveyard));
+            }
+        });
+        assert!(set.contains(9, &guard));
+        if !guard.is_spent() {
+            break;
+        }
+        n_let_in += 1;
+    }
+    assert!(n_let_in >= 6, "five nodes and the head have links: {n_let_in}");
 }
 
 #[test]

@@ -157,7 +157,10 @@ mod tests {
     use super::*;
     use crate::{
         protocol::Audit,
-        reclaim::{AnyLocal, AnyReclaimer, NoReclamation},
+        reclaim::{
+            AnyLocal, AnyReclaimer, NoReclamation,
+            interleave::{Announcing, Graveyard},
+        },
     };
 
     fn audit(list: &mut List) -> Audit {
@@ -196,6 +199,49 @@ mod tests {
         assert_eq!(n_retired, 2, "5 lies before 6, 7 does not");
         let violations = vec!["I4: the node of key 7 is marked at rest".to_owned()];
         assert_eq!(audit(&mut list), Audit { size: 1, key_sum: 8, violations });
+    }
+
+    #[test]
+    fn the_nodes_of_a_place_stay_while_they_are_announced() {
+        // At each distance from the head, because slots take turns.
+        for key in 6..=12 {
+            let (list, graveyard) = (List::new(), Graveyard::default());
+            let guard = Announcing::alone(&graveyard);
+            assert!((5..=13).all(|key| list.insert(key, key, &guard)));
+            let place = list.find(key, &guard);
+            let (node, next) = place.found.expect("it was inserted");
+            assert!((5..=13).all(|key| list.remove(key, &Announcing::alone(&graveyard))));
+            // Loads panic where the node is gone.
+            assert!(place.prev.load(&guard, 3).word.is_marked());
+            assert!(node.next.load(&guard, 3).word.is_marked());
+            assert!(next.node().expect("one more was there").next.load(&guard, 3).word.is_marked());
+        }
+    }
+
+    /// Removals have marked three neighbours and stalled. A search that meets them is itself stalled after each of its
+    /// loads, while another unlinks them, and frees those that the first has not announced.
+    #[test]
+    fn nodes_that_are_unlinked_under_a_search_are_left() {
+        let mut n_let_in = 0;
+        for n_loads in 1.. {
+            let (list, graveyard) = (List::new(), Graveyard::default());
+            let alone = Announcing::alone(&graveyard);
+            assert!((5..=9).all(|key| list.insert(key, key, &alone)));
+            for key in [8, 7, 6] {
+                let (node, next) = list.find(key, &alone).found.expect("it was inserted");
+                assert!(node.next.exchange(next.word, next.word.marked()));
+            }
+            drop(alone);
+            let guard = Announcing::with(&graveyard, n_loads, || {
+                assert!(list.contains(9, &Announcing::alone(&graveyard)));
+            });
+            assert!(list.contains(9, &guard));
+            if !guard.is_spent() {
+                break;
+            }
+            n_let_in += 1;
+        }
+        assert!(n_let_in >= 6, "five nodes and the head have links: {n_let_in}");
     }
 
     #[test]
