@@ -8,7 +8,7 @@ use std::{
     sync::atomic::{AtomicPtr, Ordering::Release},
 };
 
-use crate::reclaim::Guard;
+use crate::{reclaim::Guard, structures::pick::pick};
 
 /// The node under the edge stays, its parent goes.
 const TAG: usize = 1;
@@ -88,6 +88,12 @@ impl Internal {
     #[inline]
     pub(super) fn side(&self, key: u64) -> usize {
         usize::from(key >= self.key)
+    }
+
+    /// Loads the edge on the side of `key`, see [`pick`].
+    #[inline]
+    pub(super) fn next<'g>(&'g self, key: u64, guard: &'g impl Guard) -> Link<'g> {
+        pick(key >= self.key, self.edges.each_ref().map(|edge| edge.load(guard)))
     }
 
     /// Returns the edge on that side, 0 or 1.
