@@ -108,19 +108,16 @@ impl<R: Reclaimer> Efrb10<R> {
     /// Else the edge has been frozen since the node was unlinked (I3), after the guard was obtained, and the child was in
     /// the tree until then. So no visited node was retired before the guard was obtained, and the guard protects it.
     fn seek<'g>(&'g self, key: u64, guard: &'g impl Guard) -> Seek<'g> {
-        let anchor = &self.anchor;
-        let seen = anchor.update.load(guard);
-        let leaf = anchor.edge(0).load(guard);
-        let mut seek = Seek { grandparent: None, parent: anchor, parent_word: leaf.word, seen, side: 0, leaf };
-        while let Some(parent) = seek.leaf.internal() {
-            seek.grandparent = Some((seek.parent, seek.seen));
-            seek.parent = parent;
-            seek.parent_word = seek.leaf.word;
-            seek.seen = parent.update.load(guard);
-            seek.side = parent.side(key);
-            seek.leaf = parent.next(key, guard);
+        let (mut parent, mut seen) = (&self.anchor, self.anchor.update.load(guard));
+        let mut leaf = self.anchor.edge(0).load(guard);
+        let (mut grandparent, mut parent_word, mut side) = (None, leaf.word, 0);
+        // In variables of their own: a record that is returned would be written to memory at every step.
+        while let Some(node) = leaf.internal() {
+            grandparent = Some((parent, seen));
+            (parent, parent_word, seen, side) = (node, leaf.word, node.update.load(guard), node.side(key));
+            leaf = node.next(key, guard);
         }
-        seek
+        Seek { grandparent, parent, parent_word, seen, side, leaf }
     }
 
     /// Flags and marks are ignored: updates take effect when an edge is swung.

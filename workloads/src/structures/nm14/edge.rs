@@ -157,6 +157,22 @@ impl Word {
         self.without(TAG | FLAG | LEAF).0
     }
 
+    /// Returns the address of the internal node that this leads to.
+    ///
+    /// A flag leads to a leaf (I3), and tags are rare: the address is the word itself, so that a traversal need not wait
+    /// for bits to be cleared at every step.
+    #[inline]
+    fn internal_address(self) -> *mut Internal {
+        if self.has(TAG) { self.tagged_address() } else { self.0 }
+    }
+
+    /// Apart, so that it is a branch: computed beside the other it would be waited for.
+    #[cold]
+    #[inline(never)]
+    fn tagged_address(self) -> *mut Internal {
+        self.without(TAG).0
+    }
+
     /// Hands the node to `guard`.
     ///
     /// # Safety
@@ -183,7 +199,7 @@ impl<'g> Link<'g> {
         // SAFETY: an edge without LEAF leads to an internal node (I1: only the root edge is ever EMPTY, and that has
         // LEAF), whose fields were written before it was published. By (L) and the argument at `Nm14::seek`, the guard
         // keeps it allocated for 'g.
-        Some(unsafe { &*self.word.address() })
+        Some(unsafe { &*self.word.internal_address() })
     }
 
     /// Returns the leaf; `None` if this leads to an internal node or is EMPTY.
