@@ -5,6 +5,9 @@ use std::ops::Range;
 use super::Permutation;
 use crate::rng::{Phase, stream_seed};
 
+/// Keys that are computed at once. One after the other they would cost more than an insertion into a hash table.
+const LANES: usize = 4;
+
 /// One thread's part of the prefill.
 #[derive(Clone, Copy, Debug)]
 pub struct PrefillShare {
@@ -21,7 +24,14 @@ impl PrefillShare {
     /// distinct keys, a random subset in random order, exactly as many as asked for, whatever the number of threads.
     pub fn keys(self, key_range: u64, n_keys: u64, trial_seed: u64) -> impl Iterator<Item = u64> {
         let permutation = Permutation::new(key_range, stream_seed(trial_seed, 0, Phase::Prefill));
-        self.part_of(n_keys).map(move |number| permutation.apply(number))
+        let Range { start, end } = self.part_of(n_keys);
+        // A number beyond the end is not wanted, but must be one of the permutation's: the last serves.
+        let images = move |first: u64| {
+            permutation.apply_all(std::array::from_fn::<u64, LANES, _>(|lane| {
+                (end - 1).min(first.saturating_add(lane as u64))
+            }))
+        };
+        (start..end).step_by(LANES).flat_map(images).take(usize::try_from(end - start).unwrap_or(usize::MAX))
     }
 
     /// Cuts `0..n_keys` into parts whose sizes differ by at most one.
@@ -45,6 +55,19 @@ mod tests {
             assert!(parts.windows(2).all(|pair| pair[0].end == pair[1].start), "{parts:?}");
             let sizes: Vec<u64> = parts.iter().map(|part| part.end - part.start).collect();
             assert!(sizes.iter().max().unwrap() - sizes.iter().min().unwrap() <= 1, "{sizes:?}");
+        }
+    }
+
+    #[test]
+    fn shares_are_the_first_images_whatever_their_size() {
+        for (key_range, n_keys) in [(1, 1), (5, 5), (100, 43), (u64::MAX, 7)] {
+            let permutation = Permutation::new(key_range, stream_seed(9, 0, Phase::Prefill));
+            let expected: Vec<u64> = (0..n_keys).map(|number| permutation.apply(number)).collect();
+            for n_threads in 1..=5 {
+                let shares = (0..n_threads).map(|thread_idx| PrefillShare { n_threads, thread_idx });
+                let keys: Vec<u64> = shares.flat_map(|share| share.keys(key_range, n_keys, 9)).collect();
+                assert_eq!(keys, expected, "{n_keys} of {key_range} by {n_threads}");
+            }
         }
     }
 }

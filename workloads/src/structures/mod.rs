@@ -22,6 +22,7 @@ pub mod noop;
 pub mod occ_abtree22;
 pub mod papaya;
 mod patience;
+mod pick;
 pub mod rwlock_btree;
 pub mod scc_hash;
 pub mod scc_tree;

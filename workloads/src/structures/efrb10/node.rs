@@ -6,10 +6,13 @@
 use std::{marker::PhantomData, ptr};
 
 use super::update::Update;
-use crate::reclaim::Guard;
-use crate::sync::atomic::{
-    AtomicPtr,
-    Ordering::{Relaxed, Release},
+use crate::{
+    reclaim::Guard,
+    structures::pick::pick,
+    sync::atomic::{
+        AtomicPtr,
+        Ordering::{Relaxed, Release},
+    },
 };
 
 /// The edge leads to a leaf, or to nothing.
@@ -92,6 +95,12 @@ impl Internal {
     #[inline]
     pub(super) fn side(&self, key: u64) -> usize {
         usize::from(key >= self.key)
+    }
+
+    /// Loads the edge on the side of `key`, see [`pick`].
+    #[inline]
+    pub(super) fn next<'g>(&'g self, key: u64, guard: &'g impl Guard) -> Link<'g> {
+        pick(key >= self.key, self.edges.each_ref().map(|edge| edge.load(guard)))
     }
 
     /// Returns the edge on that side, 0 or 1.

@@ -6,10 +6,13 @@
 use std::{marker::PhantomData, ptr};
 
 use super::operation::{Carrier, Relocation, Update};
-use crate::reclaim::Guard;
-use crate::sync::atomic::{
-    AtomicPtr, AtomicU64,
-    Ordering::{Acquire, Relaxed, Release},
+use crate::{
+    reclaim::Guard,
+    structures::pick::pick,
+    sync::atomic::{
+        AtomicPtr, AtomicU64,
+        Ordering::{Acquire, Relaxed, Release},
+    },
 };
 
 /// The edge leads to nothing: in place of an address is the version of its node at which it became so.
@@ -76,6 +79,12 @@ impl Node {
         // Acquire: who sees a relocated key sees the flag under which it came, when it looks at the update word
         // afterwards; pairs with the Release in `receive`.
         self.key.load(Acquire)
+    }
+
+    /// Loads the edge on one side, see [`pick`].
+    #[inline]
+    pub(super) fn next<'g>(&'g self, is_right: bool, guard: &'g impl Guard) -> Link<'g> {
+        pick(is_right, self.edges.each_ref().map(|edge| edge.load(guard)))
     }
 
     /// Returns the edge on that side, 0 or 1.

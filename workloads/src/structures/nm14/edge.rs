@@ -5,8 +5,11 @@
 
 use std::marker::PhantomData;
 
-use crate::reclaim::Guard;
-use crate::sync::atomic::{AtomicPtr, Ordering::Release};
+use crate::{
+    reclaim::Guard,
+    structures::pick::pick,
+    sync::atomic::{AtomicPtr, Ordering::Release},
+};
 
 /// The node under the edge stays, its parent goes.
 const TAG: usize = 1;
@@ -88,6 +91,12 @@ impl Internal {
         usize::from(key >= self.key)
     }
 
+    /// Loads the edge on the side of `key`, see [`pick`].
+    #[inline]
+    pub(super) fn next<'g>(&'g self, key: u64, guard: &'g impl Guard) -> Link<'g> {
+        pick(key >= self.key, self.edges.each_ref().map(|edge| edge.load(guard)))
+    }
+
     /// Returns the edge on that side, 0 or 1.
     #[inline]
     pub(super) fn edge(&self, side: usize) -> &Edge {
@@ -149,6 +158,22 @@ impl Word {
         self.without(TAG | FLAG | LEAF).0
     }
 
+    /// Returns the address of the internal node that this leads to.
+    ///
+    /// A flag leads to a leaf (I3), and tags are rare: the address is the word itself, so that a traversal need not wait
+    /// for bits to be cleared at every step.
+    #[inline]
+    fn internal_address(self) -> *mut Internal {
+        if self.has(TAG) { self.tagged_address() } else { self.0 }
+    }
+
+    /// Apart, so that it is a branch: computed beside the other it would be waited for.
+    #[cold]
+    #[inline(never)]
+    fn tagged_address(self) -> *mut Internal {
+        self.without(TAG).0
+    }
+
     /// Hands the node to `guard`.
     ///
     /// # Safety
@@ -175,7 +200,7 @@ impl<'g> Link<'g> {
         // SAFETY: an edge without LEAF leads to an internal node (I1: only the root edge is ever EMPTY, and that has
         // LEAF), whose fields were written before it was published. By (L) and the argument at `Nm14::seek`, the guard
         // keeps it allocated for 'g.
-        Some(unsafe { &*self.word.address() })
+        Some(unsafe { &*self.word.internal_address() })
     }
 
     /// Returns the leaf; `None` if this leads to an internal node or is EMPTY.
