@@ -115,6 +115,10 @@ fn has_its_setting(subject: &Subject, nodes: Nodes) {
     let bytes_per_block = filled.allocated_bytes / filled.allocations;
     let padding = u64::from(nodes.padding_bytes);
     assert!(bytes_per_block >= padding, "{bytes_per_block} bytes a block in {}", subject.name());
+    if subject.reclamation == Reclamation::Eager {
+        // The crate allocates a bag for each retirement, which hides what nodes do.
+        return;
+    }
     // An update allocates; without a pool always, with one only until as much was freed as is kept back by the scheme.
     let (churned, ()) =
         Counts::during(|| churn(&mut *handle, &mut Random::of(9, 0), &(0..1000).collect::<Vec<_>>(), 100_000));

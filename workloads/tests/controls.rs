@@ -18,7 +18,7 @@ use rare_workloads::{
     alloc::Dispatch,
     harness::{Measurements, pin::AllowedCpus},
     nodes::Nodes,
-    protocol::{Accounting, AllocatorRequest, Distribution, FORMAT, Length, Mix, Request, ThreadReply},
+    protocol::{Accounting, AllocatorRequest, Distribution, FORMAT, Length, Mix, Reclamation, Request, ThreadReply},
     structures::{
         self, CONTROLS,
         controls::{bad_padding, forest, interleaved, leak},
@@ -195,7 +195,8 @@ fn allocated_bytes_catch_a_bad_layout() {
 
 #[test]
 fn layouts_are_as_bad_as_they_say() {
-    let of = |structure| account(&Subject::of(structure).last().unwrap(), &[], 1);
+    let of =
+        |structure| account(&Subject::of(structure).find(|it| it.reclamation == Reclamation::Epoch).unwrap(), &[], 1);
     let padded = of(&bad_padding::CONTROL);
     let (inserts, memory) = (padded.threads[0].operations.insert, accounting(&padded));
     assert_eq!(memory.allocated_bytes, inserts.effective * bad_padding::NODE_BYTES as u64);
