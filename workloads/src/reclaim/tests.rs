@@ -214,7 +214,7 @@ fn a_kept_object_outlives_the_slot_it_came_from() {
     drop(reader);
     assert_eq!((maker.n_drops(), reclaimer.unreclaimed()), (2, 0));
     // SAFETY: nobody retired it.
-    unsafe { nodes::free(third.into_inner()) };
+    unsafe { nodes::free(third.load(SeqCst)) };
 }
 
 #[test]

@@ -203,7 +203,7 @@ impl Until for Yielding<'_> {
 
 /// Works as in a trial.
 fn work(crew: &Crew, shared: &Shared, idx: u32, until: impl Until) {
-    let mix = Mix { insert: Mix::WHOLE, remove: 0, contains: 0 };
+    let mix = Mix { insert: Mix::WHOLE, remove: 0, contains: 0, range: 0 };
     let generator = Generator::new(UniformKeys::new(1), mix, 1, idx);
     let progress = &crew.progress[idx as usize];
     let done = window::run(&mut Counting(&shared.n_done), generator, until, progress);
