@@ -68,7 +68,7 @@ mod tests {
 
     #[test]
     fn knows_the_locked_allocators() {
-        for package in ["tikv-jemallocator", "mimalloc", "snmalloc-rs", "crossbeam-epoch"] {
+        for package in ["tikv-jemallocator", "mimalloc", "snmalloc-rs", "crossbeam-epoch", "seize"] {
             let version = locked_version(package).unwrap_or_else(|| panic!("no {package} in the lock file"));
             assert!(version.starts_with(|c: char| c.is_ascii_digit()), "{package} {version}");
         }

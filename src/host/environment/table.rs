@@ -333,6 +333,7 @@ static PROCESS_AND_BUILD: &[Row] = &[
     fixed("libraries.mimalloc", "", "version of the crate that links mimalloc", Call("Cargo.lock at build time", |_| locked("mimalloc"))),
     fixed("libraries.snmalloc", "", "version of the crate that links snmalloc", Call("Cargo.lock at build time", |_| locked("snmalloc-rs"))),
     fixed("libraries.crossbeam_epoch", "", "version of the epoch reclamation", Call("Cargo.lock at build time", |_| locked("crossbeam-epoch"))),
+    fixed("libraries.seize", "", "version of the hyaline reclamation", Call("Cargo.lock at build time", |_| locked("seize"))),
     fixed("libraries.crossbeam_skiplist", "", "version of the skip list", Call("Cargo.lock at build time", |_| locked("crossbeam-skiplist"))),
     fixed("libraries.parking_lot", "", "version of the locks", Call("Cargo.lock at build time", |_| locked("parking_lot"))),
     setting("tools.valgrind", "", "where valgrind is", Call("PATH", system::valgrind)),
