@@ -285,7 +285,7 @@ impl<'g> Locked<'g> {
     }
 
     /// Sets a link with Release: publishes the child; and whoever sees the link sees that the node had begun to shrink.
-    /// Pairs with the Acquire of [`Ref::child`].
+    /// Pairs with the Acquire of [`Ref::next`] and [`Ref::child`].
     pub(super) fn set_child(&self, side: usize, child: *mut Node) {
         self.node.links[side].store(child, Release);
     }
