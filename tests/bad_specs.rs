@@ -13,7 +13,6 @@ use rare::{
 /// Codes without a file, and why.
 const WITHOUT_FILE: &[(&str, &str)] = &[
     ("E0002", "a file of a megabyte; a unit test makes one"),
-    ("E0203", "every structure supports every scheme so far; a test with a catalogue of its own shows it"),
     ("W0301", "a warning; the tests of the compiler show it"),
 ];
 

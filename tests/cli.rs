@@ -70,6 +70,8 @@ fn refusals_say_what_where_and_what_to_do_and_leave_nothing() {
         ("rerun folder".into(), 2, "`folder`"),
         ("verify abcdef".into(), 2, "`abcdef`"),
         ("explain prefil".into(), 2, "`prefil`"),
+        ("explain nm41".into(), 2, "`nm41`"),
+        ("list structure".into(), 2, "'structure'"),
         ("completions tcsh".into(), 2, "tcsh"),
         ("make".into(), 2, "required arguments"),
         ("frobnicate".into(), 2, "'frobnicate'"),
@@ -132,9 +134,12 @@ fn every_command_notices_where_its_output_goes() {
         &format!("report {hash}"),
         &format!("show {hash}"),
         "list",
+        "list structures",
+        "list --json",
         "verify",
         "explain",
         "explain E0207",
+        "explain nm14",
         "schema",
         "doctor",
         "completions zsh",
@@ -296,13 +301,41 @@ fn the_man_page_and_the_completions_are_whole() {
     }
 }
 
+/// Every structure says the same of itself wherever it is listed, and fits a terminal of 100 columns.
+#[test]
+fn the_catalogue_is_whole_in_every_listing() {
+    let playground = Playground::new();
+    let read = |arguments: &[&str]| playground.run(arguments).expect(0).stdout;
+    let json = |arguments: &[&str]| serde_json::from_str::<serde_json::Value>(&read(arguments)).unwrap();
+    let listed = read(&["list", "structures"]);
+    assert!(listed.lines().all(|line| line.chars().count() <= 100), "{listed}");
+    let short = read(&["list"]);
+    let structures = json(&["list", "structures", "--json"]);
+    assert!(structures.as_array().unwrap().len() > 20);
+    for structure in structures.as_array().unwrap() {
+        let heading = format!("{}: {}", structure["name"].as_str().unwrap(), structure["title"].as_str().unwrap());
+        assert!(listed.contains(&format!("{heading}\n  source       ")), "{heading} is not in\n{listed}");
+        assert!(short.contains(&format!("\n  {} ", structure["name"].as_str().unwrap())), "{heading}: {short}");
+    }
+    let all = json(&["list", "--json"]);
+    for kind in ["structures", "allocators", "reclamation", "checks", "plans"] {
+        assert_eq!(json(&["list", kind, "--json"]), all[kind], "{kind}");
+    }
+    let nm14 = read(&["explain", "nm14"]);
+    for part in ["Natarajan and Mittal", "deviations from the source\n  - ", "invariants\n  I1 ", "[nm14]"] {
+        assert!(nm14.contains(part), "`{part}` is not in\n{nm14}");
+    }
+    let hash = read(&["explain", "michael-hash02"]);
+    assert!(hash.contains("parameters   buckets (1 to "), "{hash}");
+}
+
 #[test]
 fn everything_that_is_listed_can_be_explained() {
     let playground = Playground::new();
     let index = playground.run(&["explain"]).expect(0).stdout;
     let terms = index.lines().filter_map(|line| line.strip_prefix("  ")).map(|line| line.split(' ').next().unwrap());
     let terms: Vec<&str> = terms.collect();
-    assert!(terms.contains(&"prefill") && terms.contains(&"E0207"), "{terms:?}");
+    assert!(terms.contains(&"prefill") && terms.contains(&"E0207") && terms.contains(&"nm14"), "{terms:?}");
     for term in terms {
         let text = playground.run(&["explain", term]).expect(0).stdout;
         assert!(text.starts_with(term) && text.lines().count() >= 3, "{text}");

@@ -69,6 +69,38 @@ fn a_killed_make_is_completed_by_the_next() {
     assert!(!done.stdout.contains("ran 12 trials"), "it ran everything again: {}", done.stdout);
 }
 
+#[test]
+fn range_queries_are_measured_and_reported() {
+    let playground = Playground::new();
+    let text = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/specs/ranges.yaml")).unwrap();
+    // Without the check of the window's length: tests run side by side, and take the CPUs from each other.
+    playground.write("ranges.yaml", &(text + "sanity_checks: [checksum, prefill, identity]\n"));
+    // Two trials of a cell decide no claim, so none can fail.
+    let made = playground.run(&["make", "ranges.yaml", "--quick"]).expect(0);
+    let folder = playground.path().join("reports/ranges").join(made.word("plan"));
+    let report = fs::read_to_string(folder.join("report.md")).unwrap();
+    for part in ["keys per range query", "A range query is one operation", "5% range", "mutex-btree", "rwlock-btree"] {
+        assert!(report.contains(part), "{part} is missing");
+    }
+    let mut table = csv::Reader::from_path(folder.join("data.csv")).unwrap();
+    let header = table.headers().unwrap().clone();
+    let mut n_rows = 0;
+    for row in table.records().map(Result::unwrap) {
+        let field = |name: &str| &row[header.iter().position(|column| column == name).expect(name)];
+        let number = |name: &str| field(name).parse::<f64>().expect(name);
+        assert_eq!(field("faults"), "");
+        // Half of the keys are there.
+        let due = if field("range_query") == "10 keys" { 5.0 } else { 500.0 };
+        let keys = number("range_keys") / number("range_attempted");
+        assert!((due * 0.8..due * 1.2).contains(&keys), "{keys} keys per query instead of about {due}");
+        let all = ["insert", "remove", "contains", "range"].map(|kind| number(&format!("{kind}_attempted")));
+        let share = all[3] / all.iter().sum::<f64>();
+        assert!((0.04..0.06).contains(&share), "{share} of the operations are range queries");
+        n_rows += 1;
+    }
+    assert_eq!(n_rows, playground.records(&made).len());
+}
+
 fn trial_of(line: &str) -> &str {
     let rest = line.split_once("\"trial\":\"").expect("a record names its trial").1;
     rest.split('"').next().unwrap()

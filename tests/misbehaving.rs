@@ -92,8 +92,9 @@ fn misbehave(request: &Request, bytes: &[u8]) {
         }
         "two-replies" => reply(&encode_refusal("no such CPU").repeat(2)),
         "not-a-number" => {
-            let payload = b"{\"format\":1,\"nice\":NaN}";
-            let header = format!("rare-reply 1 {} {}\n", payload.len(), sha256_hex(payload));
+            let payload = b"{\"format\":2,\"nice\":NaN}";
+            let header =
+                format!("rare-reply {} {} {}\n", rare_workloads::protocol::FORMAT, payload.len(), sha256_hex(payload));
             reply(&[header.as_bytes(), payload, b"\n"].concat());
         }
         "anothers-reply" => {

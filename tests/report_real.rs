@@ -60,6 +60,7 @@ fn request(plan: &Plan, id: TrialId) -> Request {
         cpus: vec![None; threads as usize],
         key_range: cell.key_range(),
         mix: cell.mix(),
+        range_keys: None,
         distribution: cell.distribution(),
         prefill_keys: cell.prefill().keys(cell.key_range()),
         length: match id.kind {
@@ -68,6 +69,7 @@ fn request(plan: &Plan, id: TrialId) -> Request {
         },
         seed: plan.seed(id),
         nice: i32::from(cell.priority()),
+        nodes: cell.nodes(),
     }
 }
 

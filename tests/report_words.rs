@@ -8,6 +8,10 @@ use rare::{
     plan::BlockKind,
     record::{Outcome, Reading},
     report::{self, Rendered, render},
+    spec::{
+        model::Condition,
+        value::{Parameter, Value},
+    },
 };
 use report_common::{Case, SMALL, Shape, USUAL};
 
@@ -49,6 +53,15 @@ fn the_answer_says_where_each_leads_if_no_parameter_explains_it() {
         "The answer depends on the configuration: of 4, harris01 is the fastest in 2 (only with 100 keys), rwlock-btree \
          in 1 (only with 1 thread and 100k keys) and nm14 in 1 (only with 2 threads and 100k keys).",
     );
+}
+
+#[test]
+fn a_claim_is_shown_with_its_scope() {
+    let mut case = Case::new(&USUAL);
+    let keys = [Condition::Is(Value::Count(100)), Condition::Over(1_000)];
+    case.claim("nm14", "harris01", 500, vec![(Parameter::KeyRange, keys.to_vec())]);
+    let text = rendered(&case).markdown;
+    assert!(text.contains("(by 5%, 100 keys or key range over 1000)"), "{text}");
 }
 
 #[test]

@@ -255,7 +255,7 @@ fn symbols_become_what_this_machine_has() {
     assert_eq!((request.prefill_keys, request.length), (500, Length::Nanos(1_000_000)));
     assert_eq!(request.seed, all.seed(trial));
     let account = resolve(&all, "account-0-0".parse().unwrap(), &host).unwrap();
-    assert_eq!(account.length, Length::Accounting { operations: resolve::ACCOUNTING_OPERATIONS });
+    assert_eq!(account.length, Length::Accounting { operations: rare::plan::ACCOUNTING_OPERATIONS });
     assert_ne!(account.seed, request.seed);
 
     let check = |plan: Plan, expected: &str| {
@@ -269,7 +269,7 @@ fn symbols_become_what_this_machine_has() {
         with(base(), Parameter::TimeCheck, Value::Word("every-op")),
         &format!("{unsupported} harness_time_check `every-op`"),
     );
-    check(with(base(), Parameter::NodePadding, Value::Count(64)), &format!("{unsupported} node_padding `64`"));
+    check(with(base(), Parameter::NodePadding, Value::Count(32)), &format!("{unsupported} node_padding `32`"));
     check(
         with(base(), Parameter::Threads, Value::Threads(Threads::Count(u32::MAX))),
         &format!("{unsupported} threads `4294967295`"),

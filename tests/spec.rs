@@ -7,7 +7,7 @@ use rare::{
     spec::{
         self, Catalogue, Spec, fields,
         model::{Condition, Order},
-        value::{Allocator, Parameter, Pinning, Prefill, Threads, Value},
+        value::{Allocator, Parameter, Pinning, Prefill, RangeQuery, Threads, Value},
     },
     units::{BasisPoints, Bytes, Nanos},
 };
@@ -65,8 +65,8 @@ fn the_example_compiles_to_what_it_says() {
     assert_eq!((spec.name.as_str(), spec.n_trials, spec.order, spec.quick), ("bst", 5, Order::Random, false));
     assert_eq!(spec.axis(Parameter::Threads).last(), Some(&Value::Threads(Threads::All)));
     assert_eq!(spec.axis(Parameter::KeyRange), [Value::Count(100), Value::Count(100_000)]);
-    let heavy = Mix { insert: 5_000, remove: 5_000, contains: 0 };
-    let mostly = Mix { insert: 500, remove: 500, contains: 9_000 };
+    let heavy = Mix { insert: 5_000, remove: 5_000, contains: 0, range: 0 };
+    let mostly = Mix { insert: 500, remove: 500, contains: 9_000, range: 0 };
     assert_eq!(spec.axis(Parameter::Mix), [Value::Mix(heavy), Value::Mix(mostly)]);
     assert_eq!(spec.mix_names, [(heavy, "update-heavy".to_owned()), (mostly, "read-mostly".to_owned())]);
     let leaking = ("nm14-leaking".to_owned(), Parameter::Reclamation, Value::Reclamation(Reclamation::None));
@@ -156,8 +156,9 @@ fn every_form_of_a_value_is_read() {
         (
             "mixes: {insert: 0.5, remove: 0.5%, contains: rest}",
             Parameter::Mix,
-            Value::Mix(Mix { insert: 50, remove: 50, contains: 9_900 }),
+            Value::Mix(Mix { insert: 50, remove: 50, contains: 9_900, range: 0 }),
         ),
+        ("range_query: none", Parameter::RangeQuery, Value::RangeQuery(RangeQuery::None)),
     ];
     for (line, parameter, value) in rows {
         assert_eq!(one(line, parameter), [value], "{line}");
@@ -165,6 +166,54 @@ fn every_form_of_a_value_is_read() {
     assert_eq!(one("distribution: [uniform, zipf: 0.5]", Parameter::Distribution).len(), 2);
     assert_eq!(compiled(&format!("{SMALL}seed: 18446744073709551615\n")).seed, u64::MAX);
     assert_eq!(compiled(&format!("{SMALL}budget: 2h\n")).budget, Some(Nanos(7_200_000_000_000)));
+}
+
+/// What a spec over structures with range queries says wrongly.
+fn range_codes(lines: &str) -> Vec<&'static str> {
+    codes(&format!("rare: 1\nname: ranges\nstructures: [mutex-btree, rwlock-btree]\n{lines}"))
+}
+
+#[test]
+fn range_queries_have_a_share_and_a_size() {
+    let scans = "mixes: {insert: 5, remove: 5, range: 10, contains: rest}\n";
+    let both = "mixes: {scans: {range: 10, contains: rest}, reads: {contains: 100}}\n";
+    let rows: [(&str, &str, &[&str]); 15] = [
+        (scans, "range_query: 100", &[]),
+        (scans, "range_query: {size: 100}", &[]),
+        (scans, "range_query: [10, {size: 1k}]", &[]),
+        (scans, "range_query: [10, {size: 10}]", &["E0206"]),
+        (scans, "range_query: 0", &["E0110"]),
+        (scans, "range_query: {length: 10}", &["E0101"]),
+        (scans, "range_query: many", &["E0105"]),
+        (scans, "", &["E0227"]),
+        (scans, "range_query: [none, 10]", &["E0227"]),
+        ("mixes: {contains: 100}\n", "range_query: 10", &["E0228"]),
+        (both, "range_query: 10", &[]),
+        (both, "range_query: [10, 100]", &["E0228"]),
+        (both, "range_query: [10, 100]\nexclude: [{mixes: reads, range_query: {over: 10}}]", &[]),
+        (both, "range_query: [10, none]\nzip: [[mixes, range_query]]", &[]),
+        (both, "range_query: [none, 10]\nzip: [[mixes, range_query]]", &["E0227", "E0228"]),
+    ];
+    for (mixes, line, expected) in rows {
+        assert_eq!(range_codes(&format!("{mixes}{line}\n")), expected, "{mixes}{line}");
+    }
+    let spec = compiled(&format!("rare: 1\nname: ranges\nstructures: [mutex-btree]\n{scans}range_query: 1k\n"));
+    let mix = Mix { insert: 500, remove: 500, contains: 8_000, range: 1_000 };
+    assert_eq!(spec.axis(Parameter::Mix), [Value::Mix(mix)]);
+    assert_eq!(spec.axis(Parameter::RangeQuery), [Value::RangeQuery(RangeQuery::Keys(1_000))]);
+}
+
+#[test]
+fn a_structure_without_a_range_query_is_refused_where_it_is_asked_for_one() {
+    let text = |rest: &str| {
+        format!(
+            "rare: 1\nname: ranges\nstructures: [rwlock-btree, nm14]\nrange_query: 10\n\
+                 mixes: {{scans: {{range: 10, contains: rest}}, reads: {{contains: 100}}}}\n{rest}"
+        )
+    };
+    assert_eq!(codes(&text("")), ["E0226"]);
+    assert_eq!(codes(&text("exclude: [{structures: nm14, mixes: scans}]\n")), Vec::<&str>::new());
+    assert_eq!(codes(&text("exclude: [{structures: nm14, mixes: reads}]\n")), ["E0226"]);
 }
 
 #[test]
@@ -201,13 +250,13 @@ fn combinations_that_never_occur_are_not_judged() {
 }
 
 #[test]
-fn reclamation_is_judged_for_each_structure() {
-    let catalogue = Catalogue { structures: support::STRUCTURES, planned: &["later"] };
+fn abilities_are_judged_for_each_structure() {
+    let catalogue = Catalogue { structures: support::STRUCTURES, controls: &[], planned: &["later"] };
     let codes = |text: &str| -> Vec<&str> {
         let found = spec::compile_with(&source(&format!("rare: 1\nname: a\n{text}")), false, &catalogue);
         found.err().unwrap_or_default().iter().map(|diagnostic| diagnostic.code.id).collect()
     };
-    let rows: [(&str, &[&str]); 8] = [
+    let rows: [(&str, &[&str]); 13] = [
         ("structures: [both]\n", &[]),
         ("structures: [both, leaky]\n", &["E0203"]),
         ("structures: [both, leaky]\nreclamation: none\n", &[]),
@@ -217,6 +266,11 @@ fn reclamation_is_judged_for_each_structure() {
             "structures: [both, leaky]\nreclamation: [none, epoch]\nexclude: [{structures: leaky, reclamation: epoch}]\n",
             &[],
         ),
+        ("structures: [both]\nobject_pool: per-thread\nnodes: {padding: [0, 64]}\n", &[]),
+        ("structures: [both, leaky]\nreclamation: none\nobject_pool: [none, per-thread]\n", &["E0225"]),
+        ("structures: [both, leaky]\nreclamation: none\nnodes: {padding: [64, 128]}\n", &["E0225", "E0225"]),
+        ("structures: [{use: both, padding: 64, object_pool: per-thread}, {use: leaky, reclamation: none}]\n", &[]),
+        ("structures: [both, {use: leaky, object_pool: none}]\nreclamation: none\nobject_pool: per-thread\n", &[]),
         ("structures: [{use: both, fanout: 4}]\n", &[]),
         ("structures: [{use: both, fanout: 1}, later]\n", &["E0110", "E0106"]),
     ];
@@ -226,13 +280,37 @@ fn reclamation_is_judged_for_each_structure() {
     let text = source("rare: 1\nname: a\nstructures: [both, leaky]\n");
     let found = spec::compile_with(&text, false, &catalogue).unwrap_err();
     let expected = "error[E0203]: `leaky` does not support `reclamation: epoch`\n --> test.yaml:3:20\n  |\n3 | structures: [both, leaky]\n  \
-                    |                    ^^^^^ supports `none`\n  |\n  = help: write `{use: leaky, reclamation: …}`\n\n1 error, `rare explain E0203` says more\n";
+                    |                    ^^^^^ supports `none`\n  |\n  = help: give it one of its own, `{use: leaky, reclamation: …}`, or leave the pair out by \
+                    `exclude: [{structures: leaky, reclamation: epoch}]`\n\n1 error, `rare explain E0203` says more\n";
     assert_eq!(diag::render(&found, &text, false), expected);
 }
 
 #[test]
+fn the_batch_of_hyaline_is_explicit() {
+    let schemes = |text: &str| {
+        let spec = compiled(&format!("rare: 1\nname: a\nstructures: [nm14]\nreclamation: {text}\n"));
+        spec.axis(Parameter::Reclamation).to_vec()
+    };
+    let hyaline = |batch| Value::Reclamation(Reclamation::Hyaline { batch });
+    assert_eq!(schemes("hyaline"), [hyaline(32)]);
+    assert_eq!(schemes("{hyaline: {batch: 32}}"), [hyaline(32)]);
+    let epoch = Value::Reclamation(Reclamation::Epoch);
+    assert_eq!(schemes("[epoch, hyaline, {hyaline: {batch: 4}}]"), [epoch, hyaline(32), hyaline(4)]);
+    assert_eq!(hyaline(4).to_string(), "hyaline (batch 4)");
+    for (text, code) in [
+        ("{hyaline: 4}", "E0104"),
+        ("{hyaline: {}}", "E0104"),
+        ("{hyaline: {batch: 65537}}", "E0110"),
+        ("{hyaline: {batches: 4}}", "E0101"),
+        ("{hazard: {batch: 4}}", "E0101"),
+    ] {
+        assert_eq!(codes(&format!("{SMALL}reclamation: {text}\n")), [code], "{text}");
+    }
+}
+
+#[test]
 fn structure_parameters_are_explicit() {
-    let catalogue = Catalogue { structures: support::STRUCTURES, planned: &[] };
+    let catalogue = Catalogue { structures: support::STRUCTURES, controls: &[], planned: &[] };
     let text = source("rare: 1\nname: a\nstructures: [both, {use: both, as: wide, fanout: 32}]\n");
     let spec = spec::compile_with(&text, false, &catalogue).unwrap().spec;
     let fanouts: Vec<u64> = spec
@@ -244,6 +322,19 @@ fn structure_parameters_are_explicit() {
         })
         .collect();
     assert_eq!(fanouts, [16, 32]);
+}
+
+#[test]
+fn controls_can_be_named_and_are_never_offered() {
+    for control in rare_workloads::structures::CONTROLS {
+        let name = control.info.name;
+        assert_eq!(codes(&format!("rare: 1\nname: a\nstructures: [{name}]\n")), [""; 0], "{name}");
+        // One slip of the pen away.
+        let text = source(&format!("rare: 1\nname: a\nstructures: [{}]\n", name.replacen("control", "contrl", 1)));
+        let found = spec::compile(&text, false).unwrap_err();
+        let rendered = diag::render(&found, &text, false);
+        assert!(rendered.contains("E0201") && !rendered.contains("control-"), "{rendered}");
+    }
 }
 
 #[test]

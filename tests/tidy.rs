@@ -183,6 +183,7 @@ fn every_unit_is_registered() {
     // Folder of the registry, and what a file of a unit contains.
     let registries = [
         ("workloads/src/structures", "static STRUCTURE: Structure"),
+        ("workloads/src/structures/controls", "static CONTROL: Structure"),
         ("src/verdict/checks", "impl Check for "),
         ("src/report/sections", "const SECTION: Section"),
     ];
@@ -289,6 +290,31 @@ fn files_stay_short() {
         }
     }
     assert!(long.is_empty(), "{}", long.join("\n"));
+}
+
+#[test]
+fn structures_share_memory_through_the_shim() {
+    // What bypasses `crate::sync` is no step to a model checker: its races would go unseen.
+    const MARKS: [&str; 5] = ["atomic", "thread", "Mutex", "RwLock", "Condvar"];
+    let mut n_through = 0;
+    for path in files_below(&root().join("workloads/src/structures"), ".rs") {
+        // Controls are there to be wrong, and no checker runs them.
+        if path.ends_with("tests.rs") || path.components().any(|part| part.as_os_str() == "controls") {
+            continue;
+        }
+        let code: String = statements(&code(&path)).collect::<Vec<_>>().join("\n");
+        let ours = code.split("use crate::").skip(1).filter_map(|rest| rest.split(';').next());
+        n_through += ours.filter(|import| import.contains("sync::")).count();
+        let imports = ["use std::", "use parking_lot::"].into_iter().flat_map(|start| code.split(start).skip(1));
+        for import in imports.filter_map(|rest| rest.split(';').next()) {
+            let found = MARKS.iter().find(|mark| import.contains(**mark));
+            assert!(found.is_none(), "{}: `{}` instead of crate::sync", path.display(), import.trim());
+        }
+        for named in ["std::sync::atomic::", "std::thread::"] {
+            assert!(!code.contains(named), "{}: `{named}` instead of crate::sync", path.display());
+        }
+    }
+    assert!(n_through > 20, "the structures use the shim {n_through} times");
 }
 
 #[test]

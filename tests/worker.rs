@@ -18,8 +18,10 @@ use std::{
 
 use rare_workloads::{
     identity::{Identity, SOURCE_SHA256},
+    nodes::Nodes,
     protocol::{
-        ALLOCATOR_VARIABLE, AllocatorRequest, Balance, Distribution, Length, Mix, Preload, Reclamation, Reply, Request,
+        ALLOCATOR_VARIABLE, AllocatorRequest, Balance, Distribution, FORMAT, Length, Mix, Preload, Reclamation, Reply,
+        Request,
         frame::{self, Frame, FrameError},
     },
 };
@@ -31,19 +33,21 @@ static ONE_TRIAL: Mutex<()> = Mutex::new(());
 
 fn request(allocator: &str) -> Request {
     Request {
-        format: 1,
+        format: FORMAT,
         structure: "mutex-btree".to_owned(),
         structure_parameters: BTreeMap::new(),
         reclamation: Reclamation::Epoch,
         allocator: AllocatorRequest { name: allocator.to_owned(), preload: None },
         cpus: vec![None, None],
         key_range: 1_000,
-        mix: Mix { insert: 2_500, remove: 2_500, contains: 5_000 },
+        mix: Mix { insert: 2_500, remove: 2_500, contains: 5_000, range: 0 },
+        range_keys: None,
         distribution: Distribution::Uniform,
         prefill_keys: 500,
         length: Length::Nanos(100_000_000),
         seed: u64::MAX - 1,
         nice: 0,
+        nodes: Nodes::PLAIN,
     }
 }
 
@@ -292,8 +296,12 @@ fn a_preload_is_proven_by_what_is_mapped() {
 #[test]
 fn requests_that_cannot_be_honoured_are_refused_in_words() {
     let sound = || Request { length: Length::Nanos(1_000_000), ..request("system") };
-    let mix = Mix { insert: 5_000, remove: 5_000, contains: 1 };
+    let mix = Mix { insert: 5_000, remove: 5_000, contains: 1, range: 0 };
     let parameters = BTreeMap::from([("no-such-parameter".to_owned(), 1)]);
+    let ranges = |structure: &str, range_keys| {
+        let mix = Mix { insert: 0, remove: 0, contains: 0, range: 10_000 };
+        Request { structure: structure.to_owned(), mix, range_keys, ..sound() }
+    };
     let cases = [
         (Request { structure: "btree".to_owned(), ..sound() }, "no structure `btree`"),
         (Request { structure_parameters: parameters, ..sound() }, "no parameter `no-such-parameter`"),
@@ -303,6 +311,10 @@ fn requests_that_cannot_be_honoured_are_refused_in_words() {
         (Request { key_range: 0, prefill_keys: 0, ..sound() }, "the key range is empty"),
         (Request { prefill_keys: 1_001, ..sound() }, "prefill is larger"),
         (Request { mix, ..sound() }, "do not add up"),
+        (ranges("nm14", Some(10)), "`nm14` has no range query"),
+        (ranges("mutex-btree", None), "the range queries have no size"),
+        (ranges("mutex-btree", Some(0)), "the range queries ask for no key"),
+        (Request { range_keys: Some(10), ..sound() }, "no operation has the size of range queries"),
         (Request { length: Length::Nanos(0), ..sound() }, "no length"),
         (Request { length: Length::Accounting { operations: 0 }, ..sound() }, "no length"),
         (Request { nice: 5, ..sound() }, "the nice level is 0, the request expects 5"),
@@ -320,7 +332,7 @@ fn garbled_requests_are_refused() {
         (String::new(), "not one"),
         ("{".to_owned(), "not one"),
         ("[]".to_owned(), "tells no format"),
-        (sound.replace("\"format\":1", "\"format\":2"), "request format 2, this worker reads 1"),
+        (sound.replace("\"format\":2", "\"format\":3"), "request format 3, this worker reads 2"),
         (sound.replace("\"nice\":0", "\"nice\":0,\"turbo\":true"), "turbo"),
         (sound.replace("\"key_range\":1000", "\"key_range\":1e3"), "not one"),
         (format!("{sound}{}", " ".repeat(1 << 20)), "longer than 1048576 bytes"),

@@ -33,14 +33,14 @@ pub enum Command {
     /// Measure a plan again, from its hash or a published file, and compare the environments
     Rerun(RerunArguments),
     /// List what can be run, and the plans of the store
-    List(StoreArguments),
+    List(ListArguments),
     /// Show a plan of the store with its runs, and whether `make` goes on with them here
     Show(HashArguments),
     /// Check the digests of everything in the store
     Verify(VerifyArguments),
-    /// Explain a diagnostic code or a key of the spec
+    /// Explain a diagnostic code, a key of the spec, or a structure
     Explain {
-        /// A code such as E0207, or a key such as key_ranges; none lists them all
+        /// A code such as E0207, a key such as key_ranges, a value such as epoch, or a structure; none lists them all
         term: Option<String>,
     },
     /// Print the JSON Schema of the spec, for editors
@@ -67,6 +67,51 @@ pub struct StoreArguments {
 impl StoreArguments {
     /// The folder when none is named, below the current one.
     pub const DEFAULT: &str = "reports";
+}
+
+/// What to list.
+#[derive(Args, Debug)]
+pub struct ListArguments {
+    /// One kind of thing, with all that is known of each; none lists everything in short
+    #[arg(value_enum, value_name = "KIND")]
+    pub kind: Option<Kind>,
+    /// Print it as JSON, for tools
+    #[arg(long)]
+    pub json: bool,
+    #[command(flatten)]
+    #[allow(missing_docs, reason = "documented at its type")]
+    pub store: StoreArguments,
+}
+
+/// Kinds of things that can be listed, in the order in which they are.
+#[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// What can be measured
+    Structures,
+    /// What can serve its memory
+    Allocators,
+    /// What can give removed nodes back
+    Reclamation,
+    /// What can be checked
+    Checks,
+    /// Structures with a planted fault, which a check must find
+    Controls,
+    /// What the store holds
+    Plans,
+}
+
+impl Kind {
+    /// The word on the command line, which is the heading too.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Structures => "structures",
+            Self::Allocators => "allocators",
+            Self::Reclamation => "reclamation",
+            Self::Checks => "checks",
+            Self::Controls => "controls",
+            Self::Plans => "plans",
+        }
+    }
 }
 
 /// A spec and where its reports are.

@@ -29,6 +29,7 @@ mod report;
 mod rerun;
 mod session;
 mod standing;
+mod statement;
 mod store;
 
 use arguments::{Arguments, Command};
@@ -84,7 +85,7 @@ fn dispatch(console: &Console, command: Command) -> Result<Exit, Failure> {
         Command::Plan(arguments) => plan::plan(console, &arguments),
         Command::Report(arguments) => report::report(console, &arguments),
         Command::Rerun(arguments) => rerun::rerun(console, &arguments),
-        Command::List(arguments) => store::list(console, &arguments),
+        Command::List(arguments) => catalogue::list(console, &arguments),
         Command::Show(arguments) => store::show(console, &arguments),
         Command::Verify(arguments) => store::verify(console, &arguments),
         Command::Explain { term } => documents::explain(console, term.as_deref()),

@@ -1,8 +1,11 @@
 //! `rare list`, `rare show`, `rare verify`: what the store holds and whether it is whole.
 
+use std::path::Path;
+
+use serde_json::{Value, json};
+
 use super::{
-    arguments::{HashArguments, StoreArguments, VerifyArguments},
-    catalogue,
+    arguments::{HashArguments, VerifyArguments},
     console::Console,
     exit::{Exit, Failure, full},
     failures::store_failure,
@@ -13,26 +16,56 @@ use crate::{
     store::{PlanFolder, Store, lock::Holder},
 };
 
-/// Lists what can be run, and the plans of the store.
-pub(super) fn list(console: &Console, arguments: &StoreArguments) -> Result<Exit, Failure> {
-    console.line(catalogue::text());
-    let plans = Store::open(&arguments.reports).and_then(|store| store.plans()).map_err(store_failure)?;
-    console.line(format_args!("plans in {}", arguments.reports.display()));
+/// Lists the plans of the store.
+pub(super) fn list(console: &Console, reports: &Path) -> Result<Exit, Failure> {
+    let plans = Listed::all(reports)?;
+    console.line(format_args!("plans in {}", reports.display()));
     if plans.is_empty() {
         console.line("  none yet; `rare make SPEC` makes one");
     }
-    let width = plans.iter().map(|plan| plan.name().len()).max().unwrap_or(0);
-    let mut exit = Exit::Valid;
-    for folder in plans {
-        let (text, is_damaged) = summary(&folder).unwrap_or_else(|failure| (failure.what, true));
-        let damaged = if is_damaged { "damaged: " } else { "" };
-        console.line(format_args!("  {}  {:width$}  {damaged}{text}", folder.short(), folder.name()));
-        exit = exit.max(if is_damaged { Exit::Store } else { Exit::Valid });
+    let width = plans.iter().map(|plan| plan.folder.name().len()).max().unwrap_or(0);
+    for Listed { folder, standing, is_damaged } in &plans {
+        let damaged = if *is_damaged { "damaged: " } else { "" };
+        console.line(format_args!("  {}  {:width$}  {damaged}{standing}", folder.short(), folder.name()));
     }
+    let exit = Listed::exit(&plans);
     if exit != Exit::Valid {
         console.line("  = help: `rare verify` tells what is damaged");
     }
     Ok(exit)
+}
+
+/// Returns the plans of the store for tools, and whether all of them can be read.
+pub(super) fn listed(reports: &Path) -> Result<(Value, Exit), Failure> {
+    let plans = Listed::all(reports)?;
+    let value = |Listed { folder, standing, is_damaged }: &Listed| {
+        let path = folder.path().display().to_string();
+        json!({"plan": folder.short(), "name": folder.name(), "path": path, "standing": standing, "damaged": is_damaged})
+    };
+    Ok((plans.iter().map(value).collect(), Listed::exit(&plans)))
+}
+
+/// A plan of the store as listings show it.
+struct Listed {
+    folder: PlanFolder,
+    /// The number of its runs and how the newest stands, or why that cannot be told.
+    standing: String,
+    is_damaged: bool,
+}
+
+impl Listed {
+    fn all(reports: &Path) -> Result<Vec<Self>, Failure> {
+        let plans = Store::open(reports).and_then(|store| store.plans()).map_err(store_failure)?;
+        let listed = plans.into_iter().map(|folder| {
+            let (standing, is_damaged) = summary(&folder).unwrap_or_else(|failure| (failure.what, true));
+            Self { folder, standing, is_damaged }
+        });
+        Ok(listed.collect())
+    }
+
+    fn exit(plans: &[Self]) -> Exit {
+        if plans.iter().any(|plan| plan.is_damaged) { Exit::Store } else { Exit::Valid }
+    }
 }
 
 /// The number of runs of a plan and how the newest stands; whether it is damaged.

@@ -12,7 +12,7 @@ pub use codes::Code;
 pub use json::to_json;
 pub use position::{Position, position};
 pub use render::render;
-pub use text::{one_line, quote};
+pub use text::{one_line, quote, wrap};
 
 /// A place in a text: byte range.
 pub type Span = std::ops::Range<usize>;

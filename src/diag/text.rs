@@ -1,4 +1,4 @@
-//! Makes any text safe to print: no control character, no direction mark, no endless line reaches a terminal.
+//! Makes any text safe and fit to print: no control character, no direction mark, no endless line reaches a terminal.
 
 /// Longest quotation of a person's own words, in characters.
 const MAX_QUOTED: usize = 60;
@@ -17,6 +17,21 @@ pub fn quote(words: &str) -> String {
 /// Returns the text without anything that moves a cursor, changes a direction or breaks the line.
 pub fn one_line(text: &str) -> String {
     text.chars().map(visible).collect()
+}
+
+/// Breaks a paragraph into lines of at most `n_columns` characters; a longer word has a line of its own.
+pub fn wrap(text: &str, n_columns: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split_whitespace() {
+        match lines.last_mut() {
+            Some(line) if line.chars().count() + 1 + word.chars().count() <= n_columns => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines
 }
 
 /// Returns a visible stand-in, one column wide, for a character that would act on a terminal; others as they are.
@@ -49,5 +64,12 @@ mod tests {
         let long = quote(&"é".repeat(300));
         assert_eq!(long.chars().count(), 63);
         assert!(long.contains('…'));
+    }
+
+    #[test]
+    fn paragraphs_are_broken_between_words() {
+        assert_eq!(wrap("is it  faster\nthan é?", 6), ["is it", "faster", "than", "é?"]);
+        assert_eq!(wrap("a word-of-its-own b", 5), ["a", "word-of-its-own", "b"]);
+        assert_eq!(wrap(" ", 5), Vec::<String>::new());
     }
 }

@@ -33,8 +33,15 @@ const PREFILL_KEY: Nanos = Nanos(500);
 /// Draw of one key of a stream that a thread prepares where keys are skewed over a large range.
 const STREAM_KEY: Nanos = Nanos(100);
 
-/// An accounting trial runs a fixed number of operations under the counting hook, not a time.
+/// Operations of each thread in an accounting trial. Fixed, so that its counts can be compared between machines, and
+/// few, because nothing is timed: enough for some hundred allocations even at 1 % of updates.
+pub const ACCOUNTING_OPERATIONS: u64 = 20_000;
+
+/// An accounting trial runs [`ACCOUNTING_OPERATIONS`] under the counting hook, not for a time. Range queries come on top.
 const ACCOUNTING_WINDOW: Nanos = Nanos(200_000_000);
+
+/// A range query reads one key, next to the one before.
+const RANGE_KEY: Nanos = Nanos(10);
 
 /// A record without its threads and samples: request, proofs, audits and digest.
 const RECORD: Bytes = Bytes(3_000);
@@ -85,7 +92,7 @@ impl Totals {
     fn add(&mut self, cost: &Cost, kind: BlockKind) {
         let window = match kind {
             BlockKind::Measure => cost.window,
-            BlockKind::Account => ACCOUNTING_WINDOW.0.into(),
+            BlockKind::Account => cost.accounting_window,
         };
         self.wall += window + cost.around;
         self.disk += cost.record;
@@ -96,6 +103,7 @@ impl Totals {
 /// What one trial of a cell takes: nanoseconds and bytes.
 struct Cost {
     window: u128,
+    accounting_window: u128,
     /// Wall time besides the window.
     around: u128,
     record: u128,
@@ -111,9 +119,15 @@ impl Cost {
         let window = u128::from(cell.trial_length().0);
         let stream_keys = stream_keys(cell);
         let n_samples = window / u128::from(SAMPLE_INTERVAL.0) + 1;
+        let range = range_nanos(cell);
+        let share = u128::from(cell.mix().range);
+        let accounted_ranges = u128::from(ACCOUNTING_OPERATIONS) * share / u128::from(Mix::WHOLE);
         Self {
             window,
+            accounting_window: u128::from(ACCOUNTING_WINDOW.0) + accounted_ranges * range * threads,
+            // The window ends with the last query.
             around: u128::from(TRIAL_OVERHEAD.0)
+                + range
                 + prefill_keys * u128::from(PREFILL_KEY.0) / in_parallel
                 + stream_keys * u128::from(STREAM_KEY.0) * threads / in_parallel,
             record: u128::from(RECORD.0)
@@ -133,6 +147,12 @@ fn stream_keys(cell: Cell<'_>) -> u128 {
         Distribution::Zipf(_) if cell.key_range() > ALIAS_KEYS_MAX => STREAM_KEYS as u128,
         Distribution::Zipf(_) | Distribution::Uniform => 0,
     }
+}
+
+/// Time of one range query that finds every key it asks for.
+fn range_nanos(cell: Cell<'_>) -> u128 {
+    let keys = cell.range_keys().unwrap_or(0).min(cell.key_range());
+    u128::from(keys) * u128::from(RANGE_KEY.0)
 }
 
 /// Keys that the structure may come to hold: the whole range where anything is inserted.

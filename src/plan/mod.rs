@@ -22,6 +22,6 @@ mod seeds;
 mod walk;
 
 pub use error::{Limit, PlanError, PlanReadError, RuleFault, RuleProblem};
-pub use estimate::Estimate;
+pub use estimate::{ACCOUNTING_OPERATIONS, Estimate};
 pub use listing::listing;
 pub use model::{Block, BlockKind, Cell, Plan, PlanHash, TrialId};

@@ -2,12 +2,15 @@
 
 use std::{fmt, str::FromStr};
 
-use rare_workloads::protocol::{Distribution, Mix, Reclamation};
+use rare_workloads::{
+    nodes::{Nodes, Pool},
+    protocol::{Distribution, Mix, Reclamation},
+};
 
 use crate::{
     spec::{
         model::Order,
-        value::{Allocator, Parameter, Pinning, Prefill, StructureUse, Threads, Value},
+        value::{Allocator, Parameter, Pinning, Prefill, RangeQuery, StructureUse, Threads, Value},
     },
     units::{Bytes, Nanos},
 };
@@ -229,6 +232,14 @@ impl<'p> Cell<'p> {
         *unpack!(self, Prefill, Prefill)
     }
 
+    /// Returns the keys in the interval of each range query, or `None` if no operation is one.
+    pub fn range_keys(&self) -> Option<u64> {
+        match unpack!(self, RangeQuery, RangeQuery) {
+            RangeQuery::Keys(keys) if self.mix().range > 0 => Some(*keys),
+            RangeQuery::Keys(_) | RangeQuery::None => None,
+        }
+    }
+
     /// Returns the length of the measured window.
     pub fn trial_length(&self) -> Nanos {
         *unpack!(self, TrialLength, Duration)
@@ -252,5 +263,18 @@ impl<'p> Cell<'p> {
     /// Returns the nice level.
     pub fn priority(&self) -> i8 {
         *unpack!(self, Priority, Nice)
+    }
+
+    /// Returns how the memory of nodes is managed.
+    ///
+    /// # Panics
+    /// If the padding exceeds 32 bits, which neither a spec nor [`Plan::from_canonical`] lets pass.
+    pub fn nodes(&self) -> Nodes {
+        let padding = *unpack!(self, NodePadding, Count);
+        let pool = match *unpack!(self, ObjectPool, Word) {
+            "none" => Pool::None,
+            _ => Pool::PerThread,
+        };
+        Nodes { padding_bytes: u32::try_from(padding).expect("paddings are a few words of bytes"), pool }
     }
 }

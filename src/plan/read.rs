@@ -22,7 +22,7 @@ use super::{
 };
 use crate::spec::{
     model::Order,
-    value::{Parameter, Prefill, Value},
+    value::{Parameter, Prefill, RangeQuery, Value},
 };
 
 impl Plan {
@@ -133,6 +133,7 @@ impl Columns {
             row[parameter as usize] = self.place(parameter, value)?;
         }
         check_prefill(&self.values, &row)?;
+        check_range_query(&self.values, &row)?;
         if !self.seen.insert(row) {
             return Err("is there twice".to_owned());
         }
@@ -158,6 +159,17 @@ fn check_prefill(values: &[Vec<Value>; Parameter::COUNT], row: &[u32; Parameter:
     match (value(Parameter::KeyRange), value(Parameter::Prefill)) {
         (Value::Count(key_range), Value::Prefill(Prefill::Keys(keys))) if keys > key_range => {
             Err(format!("is filled with {keys} keys out of {key_range}"))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// A range query has a size.
+fn check_range_query(values: &[Vec<Value>; Parameter::COUNT], row: &[u32; Parameter::COUNT]) -> Result<(), String> {
+    let value = |parameter: Parameter| &values[parameter as usize][row[parameter as usize] as usize];
+    match (value(Parameter::Mix), value(Parameter::RangeQuery)) {
+        (Value::Mix(mix), Value::RangeQuery(RangeQuery::None)) if mix.range > 0 => {
+            Err("has range queries without a size".to_owned())
         }
         _ => Ok(()),
     }

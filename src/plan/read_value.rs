@@ -2,7 +2,10 @@
 //!
 //! Refuses what the compiler of specs would: whoever unpacks the cell of a plan may rely on it. The input is hostile.
 
-use rare_workloads::protocol::{Distribution, Mix, Reclamation};
+use rare_workloads::{
+    protocol::{Distribution, Mix, Reclamation},
+    reclaim::BATCHES,
+};
 use serde::Deserialize;
 use serde_json::Value as Json;
 
@@ -10,7 +13,7 @@ use super::json::MAX_INTEGER;
 use crate::{
     spec::{
         fields::{self, Kind},
-        value::{Allocator, Parameter, Pinning, Prefill, StructureUse, Threads, Value},
+        value::{Allocator, Parameter, Pinning, Prefill, RangeQuery, StructureUse, Threads, Value},
     },
     units::{BasisPoints, Bytes, Nanos},
 };
@@ -27,13 +30,15 @@ pub(super) fn read_value(parameter: Parameter, json: &Json) -> Option<Value> {
         Parameter::Mix => mix(json).map(Value::Mix),
         Parameter::Distribution => distribution(json).map(Value::Distribution),
         Parameter::Prefill => prefill(json).map(Value::Prefill),
+        Parameter::RangeQuery => range_query(json).map(Value::RangeQuery),
         Parameter::TrialLength => number(json).filter(|&length| length > 0).map(|it| Value::Duration(Nanos(it))),
         Parameter::EnvironmentPadding => number(json).map(|it| Value::Bytes(Bytes(it))),
-        Parameter::NodePadding | Parameter::HarnessPadding => number(json).map(Value::Count),
+        Parameter::NodePadding | Parameter::HarnessPadding => {
+            number(json).filter(|&bytes| bytes <= u64::from(u32::MAX)).map(Value::Count)
+        }
         Parameter::Priority => json.as_i64().and_then(|it| i8::try_from(it).ok()).map(Value::Nice),
         Parameter::HugePages
         | Parameter::Aslr
-        | Parameter::RangeQuery
         | Parameter::ObjectPool
         | Parameter::TimeCheck
         | Parameter::Generator => word(parameter, json).map(Value::Word),
@@ -97,7 +102,12 @@ fn allocator(json: &Json) -> Option<Allocator> {
 }
 
 fn reclamation(json: &Json) -> Option<Reclamation> {
-    Reclamation::ALL.iter().copied().find(|scheme| json.as_str() == Some(scheme.name()))
+    if let Some(batch) = single(json, "hyaline_batch") {
+        let batch = small_number(batch).filter(|batch| BATCHES.contains(batch))?;
+        return Some(Reclamation::Hyaline { batch });
+    }
+    let is_plain = |scheme: &Reclamation| !matches!(scheme, Reclamation::Hyaline { .. });
+    Reclamation::ALL.iter().copied().find(|scheme| is_plain(scheme) && json.as_str() == Some(scheme.name()))
 }
 
 fn pinning(json: &Json) -> Option<Pinning> {
@@ -122,9 +132,7 @@ fn threads(json: &Json) -> Option<Threads> {
 }
 
 fn mix(json: &Json) -> Option<Mix> {
-    let mix = Mix::deserialize(json).ok()?;
-    let sum = [mix.insert, mix.remove, mix.contains].into_iter().map(u64::from).sum::<u64>();
-    (sum == u64::from(Mix::WHOLE)).then_some(mix)
+    Mix::deserialize(json).ok().filter(|mix| mix.is_whole())
 }
 
 fn distribution(json: &Json) -> Option<Distribution> {
@@ -139,4 +147,11 @@ fn prefill(json: &Json) -> Option<Prefill> {
     let share = || small_number(single(json, "basis_points")?).filter(|&share| share <= Mix::WHOLE);
     let keys = || number(single(json, "keys")?).map(Prefill::Keys);
     share().map(|share| Prefill::Share(BasisPoints(share))).or_else(keys)
+}
+
+fn range_query(json: &Json) -> Option<RangeQuery> {
+    match json.as_str() {
+        Some("none") => Some(RangeQuery::None),
+        _ => number(json).filter(|&keys| keys > 0).map(RangeQuery::Keys),
+    }
 }

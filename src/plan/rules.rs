@@ -3,7 +3,7 @@
 use super::model::Plan;
 use crate::spec::{
     model::{Condition, Rule},
-    value::{Parameter, Prefill, Threads, Value},
+    value::{Parameter, Prefill, RangeQuery, Threads, Value},
 };
 
 /// A cell as indices into the values of each parameter.
@@ -55,7 +55,7 @@ fn number(value: &Value) -> Option<i128> {
     match value {
         Value::Threads(Threads::Count(threads)) => Some((*threads).into()),
         Value::Count(count) => Some((*count).into()),
-        Value::Prefill(Prefill::Keys(keys)) => Some((*keys).into()),
+        Value::Prefill(Prefill::Keys(keys)) | Value::RangeQuery(RangeQuery::Keys(keys)) => Some((*keys).into()),
         Value::Prefill(Prefill::Share(share)) => Some(share.0.into()),
         Value::Duration(duration) => Some(duration.0.into()),
         Value::Bytes(bytes) => Some(bytes.0.into()),
@@ -67,6 +67,7 @@ fn number(value: &Value) -> Option<i128> {
         | Value::Pinning(_)
         | Value::Mix(_)
         | Value::Distribution(_)
+        | Value::RangeQuery(RangeQuery::None)
         | Value::Word(_) => None,
     }
 }

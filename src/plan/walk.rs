@@ -4,12 +4,12 @@
 //! hashed and the listing of `rare plan --explain` are both visitors of this walk, so they cannot disagree. Must not
 //! know how a leaf is written.
 
-use rare_workloads::protocol::{Distribution, Mix};
+use rare_workloads::protocol::{Distribution, Mix, Reclamation};
 
 use super::model::{Block, BlockKind, Cell, FORMAT, Plan};
 use crate::spec::{
     model::Order,
-    value::{Allocator, Parameter, Pinning, Prefill, StructureUse, Threads, Value},
+    value::{Allocator, Parameter, Pinning, Prefill, RangeQuery, StructureUse, Threads, Value},
 };
 
 /// The only family so far.
@@ -158,7 +158,11 @@ fn value(step: Step<'_>, value: &Value, visitor: &mut impl Visitor) {
         Value::Structure(it) => structure(step, it, visitor),
         Value::Allocator(Allocator::Linked(name)) => visitor.leaf(step, text(name)),
         Value::Allocator(Allocator::Preload(path)) => single(step, "preload", text(path), visitor),
-        Value::Reclamation(scheme) => visitor.leaf(step, text(scheme.name())),
+        // Always with its batch, so that a default that changes is another plan.
+        Value::Reclamation(Reclamation::Hyaline { batch }) => {
+            single(step, "hyaline_batch", number((*batch).into()), visitor);
+        }
+        Value::Reclamation(plain) => visitor.leaf(step, text(plain.name())),
         Value::Pinning(Pinning::None) => visitor.leaf(step, text("none")),
         Value::Pinning(Pinning::Compact) => visitor.leaf(step, text("compact")),
         Value::Pinning(Pinning::Scatter) => visitor.leaf(step, text("scatter")),
@@ -173,6 +177,8 @@ fn value(step: Step<'_>, value: &Value, visitor: &mut impl Visitor) {
         }
         Value::Prefill(Prefill::Share(share)) => single(step, "basis_points", number(share.0.into()), visitor),
         Value::Prefill(Prefill::Keys(keys)) => single(step, "keys", number(*keys), visitor),
+        Value::RangeQuery(RangeQuery::None) => visitor.leaf(step, text("none")),
+        Value::RangeQuery(RangeQuery::Keys(keys)) => visitor.leaf(step, number(*keys)),
         Value::Duration(duration) => visitor.leaf(step, number(duration.0)),
         Value::Bytes(bytes) => visitor.leaf(step, number(bytes.0)),
         Value::Nice(level) => visitor.leaf(step, Leaf::Signed(*level)),
@@ -193,10 +199,15 @@ fn structure(step: Step<'_>, structure: &StructureUse, visitor: &mut impl Visito
     });
 }
 
+/// A share of range queries is there only where it is not zero, so that every plan from before there were range queries
+/// keeps its hash.
 fn mix(step: Step<'_>, mix: Mix, visitor: &mut impl Visitor) {
     visitor.object(step, |visitor| {
         visitor.leaf(Step::Key("contains"), Leaf::Number(mix.contains.into()));
         visitor.leaf(Step::Key("insert"), Leaf::Number(mix.insert.into()));
+        if mix.range > 0 {
+            visitor.leaf(Step::Key("range"), Leaf::Number(mix.range.into()));
+        }
         visitor.leaf(Step::Key("remove"), Leaf::Number(mix.remove.into()));
     });
 }

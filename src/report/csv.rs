@@ -28,7 +28,7 @@ pub(crate) fn standing(standing: Standing) -> &'static str {
     }
 }
 
-const MEASURES: [&str; 31] = [
+const MEASURES: [&str; 34] = [
     "throughput_ops_per_s",
     "asked_ns",
     "measured_min_ns",
@@ -39,6 +39,9 @@ const MEASURES: [&str; 31] = [
     "remove_effective",
     "contains_attempted",
     "contains_effective",
+    "range_attempted",
+    "range_effective",
+    "range_keys",
     "prefill_reached",
     "prefill_threads",
     "cpus_asked",
@@ -134,6 +137,8 @@ fn measures(reply: &Reply) -> Vec<String> {
     row.extend(tally(|operations| operations.insert));
     row.extend(tally(|operations| operations.remove));
     row.extend(tally(|operations| operations.contains));
+    row.extend(tally(|operations| operations.range));
+    row.push(total(|thread| thread.operations.range_keys));
     row.extend([
         reply.prefill.per_thread.iter().sum::<u64>().to_string(),
         reply.prefill.per_thread.iter().filter(|&&keys| keys > 0).count().to_string(),

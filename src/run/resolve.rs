@@ -6,6 +6,7 @@ use std::{
 };
 
 use rare_workloads::{
+    nodes::Nodes,
     protocol::{AllocatorRequest, FORMAT, Length, Preload, Reclamation, Request},
     structures,
 };
@@ -17,25 +18,15 @@ use crate::{
         preload::{self, PreloadError},
         topology::Topology,
     },
-    plan::{BlockKind, Cell, Plan, TrialId},
+    plan::{ACCOUNTING_OPERATIONS, BlockKind, Cell, Plan, TrialId},
     spec::value::{Allocator, Parameter, StructureUse, Threads, Value},
     units::Bytes,
 };
 
-/// Operations of each thread in an accounting trial. Fixed, so that its counts can be compared between machines, and
-/// few, because nothing is timed: enough for some hundred allocations even at 1 % of updates.
-pub const ACCOUNTING_OPERATIONS: u64 = 20_000;
-
 /// Parameters that no request carries, each with the one value under which leaving it out is the truth. A plan need not
 /// come from a spec that this version compiled.
-const IMPLICIT: [(Parameter, &str); 6] = [
-    (Parameter::RangeQuery, "none"),
-    (Parameter::ObjectPool, "none"),
-    (Parameter::NodePadding, "0"),
-    (Parameter::TimeCheck, "flag"),
-    (Parameter::HarnessPadding, "128"),
-    (Parameter::Generator, "xoshiro256++"),
-];
+const IMPLICIT: [(Parameter, &str); 3] =
+    [(Parameter::TimeCheck, "flag"), (Parameter::HarnessPadding, "128"), (Parameter::Generator, "xoshiro256++")];
 
 /// Most threads of a trial: the worker runs no more.
 const THREADS_MAX: usize = 10_000;
@@ -125,6 +116,7 @@ fn supported(cell: Cell<'_>, n_threads: usize) -> Result<(), ResolveError> {
     let other = IMPLICIT.into_iter().find(|(parameter, only)| cell.value(*parameter).to_string() != *only);
     let parameter = match other {
         Some((parameter, _)) => parameter,
+        None if !cell.nodes().are_known() => Parameter::NodePadding,
         None if n_threads > THREADS_MAX => Parameter::Threads,
         None if cell.environment_padding() > PADDING_MAX => Parameter::EnvironmentPadding,
         None => return Ok(()),
@@ -163,11 +155,13 @@ pub(super) fn template(cell: Cell<'_>, host: &Host) -> Result<Request, ResolveEr
         cpus,
         key_range: cell.key_range(),
         mix: cell.mix(),
+        range_keys: cell.range_keys(),
         distribution: cell.distribution(),
         prefill_keys: cell.prefill().keys(cell.key_range()),
         length: length(cell, BlockKind::Measure),
         seed: 0,
         nice: i32::from(cell.priority()),
+        nodes: cell.nodes(),
     })
 }
 
@@ -188,22 +182,41 @@ pub(super) fn surroundings(cell: Cell<'_>) -> Surroundings {
     }
 }
 
-/// Checks that this version has every structure of a plan as its cells use it, each pair of structure and reclamation
+/// Checks that this version has every structure of a plan as its cells use it, each combination of what they ask of it
 /// once. The worker would refuse them too, but only trial by trial.
 pub(super) fn check_structures(plan: &Plan) -> Vec<ResolveError> {
     let cells = (0..).take(plan.cells.len()).map(|cell_idx| plan.cell(cell_idx));
-    let used: BTreeSet<_> = cells.map(|cell| (cell.structure(), cell.reclamation())).collect();
-    used.into_iter().filter_map(|(used, scheme)| lacking(used, scheme)).map(ResolveError::Structure).collect()
+    let asked = |cell: Cell<'_>| Asked {
+        reclamation: cell.reclamation(),
+        nodes: cell.nodes(),
+        ranges: cell.range_keys().is_some(),
+    };
+    let used: BTreeSet<_> = cells.map(|cell| (cell.structure(), asked(cell))).collect();
+    used.into_iter().filter_map(|(used, asked)| lacking(used, asked)).map(ResolveError::Structure).collect()
+}
+
+/// What cells ask of a structure besides its own parameters.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Asked {
+    reclamation: Reclamation,
+    nodes: Nodes,
+    ranges: bool,
 }
 
 /// Says what this version lacks for a structure; `None` when it has it all.
-fn lacking(used: &StructureUse, scheme: Reclamation) -> Option<String> {
+fn lacking(used: &StructureUse, asked: Asked) -> Option<String> {
     let name = &used.name;
-    let Some(structure) = structures::ALL.iter().find(|structure| structure.info.name == name) else {
+    let Some(structure) = structures::find(name) else {
         return Some(format!("has no structure `{name}`"));
     };
-    if !structure.drivers.iter().any(|(supported, _)| *supported == scheme) {
-        return Some(format!("does not run `{name}` under the reclamation `{}`", scheme.name()));
+    if structure.driver(asked.reclamation).is_none() {
+        return Some(format!("does not run `{name}` under the reclamation `{}`", asked.reclamation.name()));
+    }
+    if !structure.info.memory.honours(asked.nodes) {
+        return Some(format!("can neither pad nor pool the nodes of `{name}`"));
+    }
+    if asked.ranges && !structure.has_range_query() {
+        return Some(format!("has no range query of `{name}`"));
     }
     let known = |parameter: &str| structure.info.parameters.iter().find(|info| info.name == parameter);
     let unfit = used
@@ -240,16 +253,28 @@ const SLACK: Duration = Duration::from_secs(20);
 /// thousand times that for a structure small enough to be filled at all.
 const PER_OPERATION: Duration = Duration::from_micros(100);
 
+/// Time for one key of a range query, likewise: it lies next to the one before, or is a miss of every cache.
+const PER_RANGE_KEY: Duration = Duration::from_micros(1);
+
 /// Returns after which time a worker is given up: the planned length, an allowance for the prefill, and [`SLACK`].
 pub(super) fn time_out(request: &Request) -> Duration {
     let threads = u32::try_from(request.cpus.len()).unwrap_or(u32::MAX);
     let window = match request.length {
-        Length::Nanos(nanos) => Duration::from_nanos(nanos),
-        Length::Accounting { operations } => per_operation(operations).saturating_mul(threads),
+        // The last query of each thread, which may have to wait for those of the others.
+        Length::Nanos(nanos) => Duration::from_nanos(nanos).saturating_add(ranges(1, request).saturating_mul(threads)),
+        Length::Accounting { operations } => {
+            per_operation(operations).saturating_add(ranges(operations, request)).saturating_mul(threads)
+        }
     };
     SLACK.saturating_add(window).saturating_add(per_operation(request.prefill_keys))
 }
 
 fn per_operation(operations: u64) -> Duration {
     PER_OPERATION.saturating_mul(u32::try_from(operations).unwrap_or(u32::MAX))
+}
+
+/// Returns the time that `n` range queries may take, one after the other.
+fn ranges(n: u64, request: &Request) -> Duration {
+    let keys = request.range_keys.unwrap_or(0).min(request.key_range);
+    PER_RANGE_KEY.saturating_mul(u32::try_from(n.saturating_mul(keys)).unwrap_or(u32::MAX))
 }

@@ -1,12 +1,16 @@
-//! `rare explain`: what a code or a key means.
+//! `rare explain`: what a code, a key or one of its values means.
 
 use super::fields::{self, Class, Default, FIELDS, Field, Kind};
 use crate::{
-    diag::codes::{self, Code},
+    diag::{
+        self,
+        codes::{self, Code},
+    },
     spec::words::{self, Word},
 };
 
-/// Returns what a code (`E0207`) or a key (`trials.length`, `trials`, `length`) means, or `None` if it is neither.
+/// Returns what a code (`E0207`), a key (`trials.length`, `trials`, `length`) or a value that is a word (`epoch`) means, or
+/// `None` if it is none of them.
 pub fn explain(term: &str) -> Option<String> {
     let term = term.trim().trim_matches('`').trim_end_matches(':');
     if let Some(code) = codes::find(term) {
@@ -20,7 +24,19 @@ pub fn explain(term: &str) -> Option<String> {
             || field.parameter.is_some_and(|parameter| parameter.name() == term)
     });
     let members: Vec<String> = members.map(explain_field).collect();
-    (!members.is_empty()).then(|| members.join("\n"))
+    let texts = if members.is_empty() { explain_word(term) } else { members };
+    (!texts.is_empty()).then(|| texts.join("\n"))
+}
+
+/// Explains a value such as `epoch` under each key that takes it.
+fn explain_word(term: &str) -> Vec<String> {
+    let meant = |field: &Field| {
+        let word = words::find(words_of(field), term)?;
+        let later = if word.built { "" } else { " (not built yet)" };
+        let text = format!("`{term}` as a value of `{}`: {}{later}", field.key, word.meaning);
+        Some(wrap(&text) + "\n")
+    };
+    FIELDS.iter().filter_map(meant).collect()
 }
 
 fn explain_code(code: &Code) -> String {
@@ -72,8 +88,10 @@ fn words_of(field: &Field) -> &'static [Word] {
     match field.kind {
         Kind::Word(words) | Kind::Words { words, .. } => words,
         Kind::Allocator => words::ALLOCATORS,
+        Kind::Reclamation => words::RECLAMATION,
         Kind::Pinning => words::PINNING,
         Kind::Prefill => words::PREFILLS,
+        Kind::RangeQuery { .. } => words::RANGE_QUERIES,
         Kind::Distribution => words::DISTRIBUTIONS,
         _ => &[],
     }
@@ -85,21 +103,7 @@ fn indent(text: &str) -> String {
 
 /// Breaks a paragraph at 80 columns.
 fn wrap(text: &str) -> String {
-    let mut wrapped = String::new();
-    let mut column = 0;
-    for word in text.split_whitespace() {
-        let width = word.chars().count();
-        if column > 0 && column + 1 + width > 80 {
-            wrapped.push('\n');
-            column = 0;
-        } else if column > 0 {
-            wrapped.push(' ');
-            column += 1;
-        }
-        wrapped.push_str(word);
-        column += width;
-    }
-    wrapped
+    diag::wrap(text, 80).join("\n")
 }
 
 #[cfg(test)]
@@ -116,6 +120,7 @@ mod tests {
         assert_eq!(explain("length").unwrap(), length);
         assert!(explain("trials").unwrap().contains("trials.count"));
         assert!(explain("question").unwrap().contains("not part of the plan hash"));
+        assert!(explain("epoch").unwrap().contains("`epoch` as a value of `reclamation`: "));
         assert_eq!(explain("nonsense"), None);
         assert_eq!(explain("E9999"), None);
     }

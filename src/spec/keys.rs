@@ -74,9 +74,17 @@ impl Lowering<'_> {
         let message = format!("unknown key {}{within}", quote(text));
         let help = match group {
             Some(group) => help_in_group(text, group),
-            None => help_at_top(text),
+            None => help_at_top(text).or_else(|| self.help_of_structures(text)),
         };
         self.report(Diagnostic::new(&codes::UNKNOWN_KEY, entry.key.at.clone(), message).maybe_help(help));
+    }
+
+    /// Says where a parameter that structures have of their own belongs.
+    fn help_of_structures(&self, text: &str) -> Option<String> {
+        let owners: Vec<&str> = self.catalogue.with_parameter(text).collect();
+        let first = owners.first()?;
+        let owned = enumerate(owners.iter().copied());
+        Some(format!("it is a parameter of {owned}: write `structures: [{{use: {first}, {text}: …}}]`"))
     }
 
     /// Reports the keys that have no default and are not there.

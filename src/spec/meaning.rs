@@ -2,11 +2,11 @@
 //!
 //! A combination that `exclude` leaves out or `zip` never makes is not judged.
 
-use rare_workloads::structures::{Adt, Insert, Semantics};
+use rare_workloads::structures::{Adt, Insert, Memory, Semantics, Structure};
 
 use super::{
-    lower::{Draft, Lowering, Placed},
-    value::{Parameter, Pinning, Prefill, Threads, Value},
+    lower::{Draft, Lowering, Placed, entry_key},
+    value::{Parameter, Pinning, Prefill, RangeQuery, Threads, Value},
     words::enumerate,
 };
 use crate::{
@@ -21,36 +21,49 @@ const MAX_PAIRS: usize = 10_000_000;
 impl Lowering<'_> {
     /// Judges the combinations of a draft.
     pub(crate) fn judge(&mut self, draft: &Draft, allow: &[&str]) {
-        self.judge_reclamation(draft);
+        for parameter in [Parameter::Reclamation, Parameter::ObjectPool, Parameter::NodePadding] {
+            self.judge_ability(draft, parameter);
+        }
         if !allow.contains(&"semantics") {
             self.judge_semantics(draft);
         }
         self.judge_prefill(draft);
         self.judge_cpus(draft);
+        self.judge_range_structures(draft);
+        self.judge_range_sizes(draft);
     }
 
-    fn judge_reclamation(&mut self, draft: &Draft) {
+    /// Judges whether each structure can do what a parameter asks of it.
+    fn judge_ability(&mut self, draft: &Draft, parameter: Parameter) {
         let mut judged = Vec::new();
-        for pair in pairs(draft, Parameter::Structure, Parameter::Reclamation) {
+        for pair in pairs(draft, Parameter::Structure, parameter) {
             let (Value::Structure(structure), Some(used)) = (&pair.a.value, used_as(draft, pair.a.value)) else {
                 continue;
             };
-            let fixed = draft.overrides.iter().find(|fixed| {
-                !pair.is_b_chosen && fixed.label == structure.label && fixed.parameter == Parameter::Reclamation
-            });
-            let scheme = fixed.map_or(pair.b, |fixed| Placed { value: &fixed.value.value, at: fixed.value.at.clone() });
-            let Value::Reclamation(asked) = scheme.value else { continue };
-            let supports = used.structure.drivers.iter().any(|(supported, _)| supported == asked);
-            let combination = [(Parameter::Structure, pair.a.value), (Parameter::Reclamation, scheme.value)];
-            if supports || judged.contains(&(&structure.label, *asked)) || is_excluded(draft, &combination) {
+            let fixed = draft
+                .overrides
+                .iter()
+                .find(|fixed| !pair.is_b_chosen && fixed.label == structure.label && fixed.parameter == parameter);
+            let asked = fixed.map_or(pair.b, |fixed| Placed { value: &fixed.value.value, at: fixed.value.at.clone() });
+            let Some(ability) = shortfall(used.structure, asked.value) else { continue };
+            let combination = [(Parameter::Structure, pair.a.value), (parameter, asked.value)];
+            if judged.contains(&(&structure.label, asked.value)) || is_excluded(draft, &combination) {
                 continue;
             }
-            judged.push((&structure.label, *asked));
-            let message = format!("`{}` does not support `reclamation: {}`", structure.label, asked.name());
-            let supported = enumerate(used.structure.drivers.iter().map(|(scheme, _)| scheme.name()));
-            let diagnostic = Diagnostic::new(&codes::RECLAMATION, used.at.clone(), message);
-            let diagnostic = diagnostic.label(format!("supports {supported}")).also(scheme.at, "asked for here");
-            self.report(diagnostic.help(format!("write `{{use: {}, reclamation: …}}`", structure.name)));
+            judged.push((&structure.label, asked.value));
+            let word = match asked.value {
+                Value::Reclamation(scheme) => scheme.name().to_owned(),
+                other => other.to_string(),
+            };
+            let message = format!("`{}` does not support `{}: {word}`", structure.label, parameter.key());
+            let code = if parameter == Parameter::Reclamation { &codes::RECLAMATION } else { &codes::NODES };
+            let diagnostic = Diagnostic::new(code, used.at.clone(), message).label(ability);
+            let key = entry_key(parameter).expect("an entry can fix whatever is judged here");
+            let entry = format!("give it one of its own, `{{use: {}, {key}: …}}`", structure.name);
+            let rule = format!("`exclude: [{{structures: {}, {}: {word}}}]`", structure.label, parameter.key());
+            self.report(
+                diagnostic.also(asked.at, "asked for here").help(format!("{entry}, or leave the pair out by {rule}")),
+            );
         }
     }
 
@@ -112,6 +125,77 @@ impl Lowering<'_> {
             self.report(diagnostic.help("list a CPU for each thread, or exclude the combination"));
         }
     }
+
+    fn judge_range_structures(&mut self, draft: &Draft) {
+        let mut judged = Vec::new();
+        for pair in pairs(draft, Parameter::Structure, Parameter::Mix) {
+            let (Value::Structure(structure), Some(used)) = (&pair.a.value, used_as(draft, pair.a.value)) else {
+                continue;
+            };
+            let combination = [(Parameter::Structure, pair.a.value), (Parameter::Mix, pair.b.value)];
+            let is_answered = !has_ranges(pair.b.value) || used.structure.has_range_query();
+            if is_answered || judged.contains(&&structure.label) || is_excluded(draft, &combination) {
+                continue;
+            }
+            judged.push(&structure.label);
+            let message = format!("`{}` has no range query", structure.label);
+            let diagnostic = Diagnostic::new(&codes::RANGE_QUERY, used.at.clone(), message);
+            let diagnostic =
+                diagnostic.label("has none that is linearizable").also(pair.b.at, "asks for range queries");
+            let with = self.catalogue.structures.iter().filter(|structure| structure.has_range_query());
+            let with = enumerate(with.map(|structure| structure.info.name));
+            self.report(diagnostic.help(format!("leave it out, or take one that has: {with}")));
+        }
+    }
+
+    /// A mix with a share of range queries needs their size, and a size that share.
+    fn judge_range_sizes(&mut self, draft: &Draft) {
+        let pairs = pairs(draft, Parameter::RangeQuery, Parameter::Mix).into_iter();
+        let (asking, silent): (Vec<_>, Vec<_>) = pairs
+            .filter(|pair| {
+                !is_excluded(draft, &[(Parameter::RangeQuery, pair.a.value), (Parameter::Mix, pair.b.value)])
+            })
+            .partition(|pair| has_ranges(pair.b.value));
+        let is_none = |value: &Value| *value == Value::RangeQuery(RangeQuery::None);
+        if let Some(pair) = asking.iter().find(|pair| is_none(pair.a.value)) {
+            let diagnostic = Diagnostic::new(&codes::RANGE_SIZE, pair.b.at.clone(), "the range queries have no size");
+            // The default has no place.
+            let written = Some(pair.a.at.clone()).filter(|at| !at.is_empty());
+            let diagnostic = diagnostic.label("asks for range queries");
+            let diagnostic = match written {
+                Some(at) => diagnostic.also(at, "asks for none"),
+                None => diagnostic,
+            };
+            self.report(diagnostic.help("write their size in keys, such as `range_query: 100`"));
+        }
+        // What was refused of the mixes may have had the share.
+        if !draft.axis(Parameter::Mix).complete {
+            return;
+        }
+        for (idx, pair) in silent.iter().enumerate().filter(|(_, pair)| !is_none(pair.a.value)) {
+            let has_user = asking.iter().any(|other| other.a.value == pair.a.value);
+            let twin =
+                silent[..idx].iter().find(|other| other.b.value == pair.b.value && other.a.value != pair.a.value);
+            let (message, note) = match twin {
+                _ if !has_user => {
+                    ("no operation is a range query of this size", (pair.b.at.clone(), "no share of `range`"))
+                }
+                Some(twin) => (
+                    "a mix without range queries is measured once for each size",
+                    (twin.a.at.clone(), "another size for the same mix"),
+                ),
+                None => continue,
+            };
+            let diagnostic = Diagnostic::new(&codes::RANGE_UNUSED, pair.a.at.clone(), message);
+            let diagnostic = diagnostic.also(note.0, note.1);
+            self.report(diagnostic.help("give a mix a share of `range`, or pair sizes and mixes with `zip`"));
+            return;
+        }
+    }
+}
+
+fn has_ranges(mix: &Value) -> bool {
+    matches!(mix, Value::Mix(mix) if mix.range > 0)
 }
 
 /// Values of two parameters that some cell may have together.
@@ -171,13 +255,25 @@ fn is_excluded(draft: &Draft, values: &[(Parameter, &Value)]) -> bool {
     })
 }
 
+/// Says what a structure can do instead of what is asked of it; `None` if it can do that.
+fn shortfall(structure: &Structure, asked: &Value) -> Option<String> {
+    match asked {
+        Value::Reclamation(asked) => {
+            let supported = || enumerate(structure.drivers.iter().map(|(scheme, _)| scheme.name()));
+            structure.driver(*asked).is_none().then(|| format!("supports {}", supported()))
+        }
+        Value::Word("none") | Value::Count(0) => None,
+        _ => (structure.info.memory == Memory::Own).then(|| "manages its own memory".to_owned()),
+    }
+}
+
 fn used_as<'d>(draft: &'d Draft, value: &Value) -> Option<&'d super::lower::Used> {
     let Value::Structure(structure) = value else { return None };
     draft.used.iter().find(|used| used.label == structure.label)
 }
 
 /// Says in words what operations mean.
-fn describe(semantics: &Semantics) -> String {
+pub fn describe(semantics: &Semantics) -> String {
     let adt = match semantics.adt {
         Adt::OrderedDictionary => "an ordered dictionary",
         Adt::HashDictionary => "an unordered dictionary",

@@ -3,10 +3,12 @@
 //! Derived from the field table. It is wider than the compiler: it cannot add up shares or compare a prefill with a key
 //! range.
 
+use rare_workloads::reclaim::BATCHES;
 use serde_json::{Map, Value, json};
 
 use super::{
     fields::{Default, FIELDS, Field, Kind},
+    lower::OPERATIONS,
     value::Parameter,
     words::{self, Word, built_names},
 };
@@ -74,6 +76,7 @@ fn value(field: &Field) -> Value {
             let path = json!({ "type": "string", "pattern": "^/" });
             json!({ "anyOf": [word(words::ALLOCATORS), only("preload", &path)] })
         }
+        Kind::Reclamation => reclamation(),
         Kind::Pinning => {
             let cpus = json!({ "type": "array", "minItems": 1, "items": { "type": "integer", "minimum": 0 } });
             json!({ "anyOf": [word(words::PINNING), only("cpus", &cpus)] })
@@ -90,6 +93,10 @@ fn value(field: &Field) -> Value {
         }
         Kind::Prefill => {
             json!({ "anyOf": [word(words::PREFILLS), number(Quantity::Percent), number(Quantity::Count)] })
+        }
+        Kind::RangeQuery { .. } => {
+            let size = number(Quantity::Count);
+            json!({ "anyOf": [word(words::RANGE_QUERIES), size, only("size", &size)] })
         }
         Kind::Exclude | Kind::Include => {
             json!({ "anyOf": [{ "$ref": "#/$defs/rule" }, { "type": "array", "items": { "$ref": "#/$defs/rule" } }] })
@@ -108,7 +115,7 @@ fn value(field: &Field) -> Value {
 fn definitions() -> Value {
     let share = json!({ "anyOf": [{ "const": "rest" }, { "type": "number", "minimum": 0, "maximum": 100 }, number(Quantity::Share)] });
     let mut shares = Map::new();
-    for operation in ["insert", "remove", "contains"] {
+    for operation in OPERATIONS {
         shares.insert(operation.to_owned(), share.clone());
     }
     let sentence = json!({ "type": "string", "pattern": "[<>]" });
@@ -121,7 +128,7 @@ fn definitions() -> Value {
             "properties": {
                 "use": { "type": "string" },
                 "as": { "type": "string", "pattern": "^[A-Za-z0-9][A-Za-z0-9._+-]{0,63}$" },
-                "reclamation": word(words::RECLAMATION),
+                "reclamation": reclamation(),
                 "object_pool": word(words::OBJECT_POOLS),
                 "padding": word(words::NODE_PADDINGS),
             },
@@ -133,6 +140,11 @@ fn definitions() -> Value {
         },
         "claim": { "anyOf": [sentence, object(claim.as_object().cloned().unwrap_or_default(), &["that"])] },
     })
+}
+
+fn reclamation() -> Value {
+    let batch = json!({ "type": "integer", "minimum": BATCHES.start(), "maximum": BATCHES.end() });
+    json!({ "anyOf": [word(words::RECLAMATION), only("hyaline", &only("batch", &batch))] })
 }
 
 /// A quantity: a text with its unit, and a bare number where the unit may be left out.

@@ -128,14 +128,15 @@ pub enum Value {
     Distribution(Distribution),
     /// Of [`Parameter::Prefill`].
     Prefill(Prefill),
+    /// Of [`Parameter::RangeQuery`].
+    RangeQuery(RangeQuery),
     /// Of [`Parameter::TrialLength`].
     Duration(Nanos),
     /// A size in bytes.
     Bytes(Bytes),
     /// Of [`Parameter::Priority`].
     Nice(i8),
-    /// One word of a closed list: `huge_pages`, `aslr`, `object_pool`, `harness.time_check`, `harness.generator`,
-    /// `range_query`.
+    /// One word of a closed list: `huge_pages`, `aslr`, `object_pool`, `harness.time_check`, `harness.generator`.
     Word(&'static str),
 }
 
@@ -195,6 +196,15 @@ pub enum Prefill {
     Keys(u64),
 }
 
+/// What the share `range` of a mix asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum RangeQuery {
+    /// Nothing: there is no such share.
+    None,
+    /// An interval of this many keys, at least 1; a mix without such a share ignores it.
+    Keys(u64),
+}
+
 impl Prefill {
     /// Returns the exact number of keys for a key range.
     pub fn keys(self, key_range: u64) -> u64 {
@@ -215,7 +225,7 @@ impl fmt::Display for Value {
             Self::Structure(structure) => f.write_str(&structure.label),
             Self::Allocator(Allocator::Linked(name)) => f.write_str(name),
             Self::Allocator(Allocator::Preload(path)) => write!(f, "preload {path}"),
-            Self::Reclamation(scheme) => f.write_str(scheme.name()),
+            Self::Reclamation(scheme) => write!(f, "{scheme}"),
             Self::Pinning(Pinning::None) => f.write_str("none"),
             Self::Pinning(Pinning::Compact) => f.write_str("compact"),
             Self::Pinning(Pinning::Scatter) => f.write_str("scatter"),
@@ -226,19 +236,22 @@ impl fmt::Display for Value {
             Self::Threads(Threads::Count(threads)) => write!(f, "{threads}"),
             Self::Threads(Threads::All) => f.write_str("all"),
             Self::Count(number) => f.write_str(&units::count(*number)),
-            Self::Mix(Mix { insert, remove, contains }) => {
+            Self::Mix(Mix { insert, remove, contains, range }) => {
                 write!(
                     f,
                     "{} insert, {} remove, {} contains",
                     BasisPoints(*insert),
                     BasisPoints(*remove),
                     BasisPoints(*contains)
-                )
+                )?;
+                if *range > 0 { write!(f, ", {} range", BasisPoints(*range)) } else { Ok(()) }
             }
             Self::Distribution(Distribution::Uniform) => f.write_str("uniform"),
             Self::Distribution(Distribution::Zipf(millionths)) => write!(f, "zipf {}", decimal(*millionths)),
             Self::Prefill(Prefill::Share(share)) => write!(f, "{share}"),
             Self::Prefill(Prefill::Keys(keys)) => write!(f, "{} keys", units::count(*keys)),
+            Self::RangeQuery(RangeQuery::None) => f.write_str("none"),
+            Self::RangeQuery(RangeQuery::Keys(keys)) => write!(f, "{} keys", units::count(*keys)),
             Self::Duration(duration) => write!(f, "{duration}"),
             Self::Bytes(bytes) => write!(f, "{bytes}"),
             Self::Nice(level) => write!(f, "{level}"),

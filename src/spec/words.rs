@@ -37,9 +37,12 @@ pub static ALLOCATORS: &[Word] = &[
 pub static RECLAMATION: &[Word] = &[
     built("none", "removed nodes leak until the process ends; a bound on speed, not a usable structure"),
     built("epoch", "epoch-based, with a collector of the structure's own"),
-    planned("hyaline", "Hyaline: batches with reference counts"),
-    planned("eager", "nodes are freed at once, which only some structures survive"),
-    planned("hazard", "hazard pointers"),
+    built(
+        "hyaline",
+        "batches of removed nodes that count their readers; 32 nodes unless `{hyaline: {batch: …}}` says else",
+    ),
+    built("eager", "epoch-based, and each removal frees what can be freed, for little memory at a higher price"),
+    built("hazard", "hazard pointers, for structures that can validate each step; few nodes are ever left"),
 ];
 
 /// Pinning policies, besides an explicit list.
@@ -59,8 +62,8 @@ pub static PREFILLS: &[Word] = &[
     built("full", "the whole key range"),
 ];
 
-/// Range queries.
-pub static RANGE_QUERIES: &[Word] = &[built("none", "no range queries")];
+/// Range queries, besides a size.
+pub static RANGE_QUERIES: &[Word] = &[built("none", "no operation is a range query")];
 
 /// Transparent huge pages.
 pub static HUGE_PAGES: &[Word] =
@@ -75,14 +78,14 @@ pub static ASLR: &[Word] = &[
 /// Pools of nodes.
 pub static OBJECT_POOLS: &[Word] = &[
     built("none", "nodes come from the allocator"),
-    planned("per-thread", "each thread keeps freed nodes for itself"),
+    built("per-thread", "each thread keeps the nodes that it frees for its own later inserts"),
 ];
 
 /// Bytes of padding around a node.
 pub static NODE_PADDINGS: &[Word] = &[
     built("0", "as the structure lays its nodes out"),
-    planned("64", "a node fills whole cache lines"),
-    planned("128", "a node fills pairs of cache lines, as the prefetcher loads them"),
+    built("64", "a node fills whole cache lines"),
+    built("128", "a node fills pairs of cache lines, as the prefetcher loads them"),
 ];
 
 /// How a thread learns that the window is over.
@@ -160,11 +163,20 @@ pub fn find(words: &'static [Word], name: &str) -> Option<&'static Word> {
 
 /// Writes names for a message: `a`, `b` and `c`.
 pub(crate) fn enumerate<'n>(names: impl IntoIterator<Item = &'n str>) -> String {
+    listed(names, "and")
+}
+
+/// Writes names for a question: `a`, `b` or `c`.
+pub(crate) fn alternatives<'n>(names: impl IntoIterator<Item = &'n str>) -> String {
+    listed(names, "or")
+}
+
+fn listed<'n>(names: impl IntoIterator<Item = &'n str>, last_joined_by: &str) -> String {
     let names: Vec<String> = names.into_iter().map(|name| format!("`{name}`")).collect();
     match names.as_slice() {
         [] => "none".to_owned(),
         [only] => only.clone(),
-        [first @ .., last] => format!("{} and {last}", first.join(", ")),
+        [first @ .., last] => format!("{} {last_joined_by} {last}", first.join(", ")),
     }
 }
 

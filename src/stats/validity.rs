@@ -7,7 +7,7 @@
 use std::collections::BTreeSet;
 
 use rare_workloads::{
-    protocol::{Audit, Length, Reply, Request},
+    protocol::{Audit, Length, Operations, Reply, Request, ThreadReply},
     structures::{self, Adt},
 };
 
@@ -93,11 +93,13 @@ fn request_faults(trial: &Trial, cell: Cell) -> Vec<String> {
     }
     differs.unless_equal("key range", &request.key_range, &cell.key_range());
     differs.unless_equal("mix", &request.mix, &cell.mix());
+    differs.unless_equal("size of range queries", &request.range_keys, &cell.range_keys());
     differs.unless_equal("distribution", &request.distribution, &cell.distribution());
     if !stores_nothing(&request.structure) {
         differs.unless_equal("prefill", &request.prefill_keys, &cell.prefill().keys(cell.key_range()));
     }
     differs.unless_equal("nice level", &request.nice, &i32::from(cell.priority()));
+    differs.unless_equal("nodes", &request.nodes, &cell.nodes());
     match (trial.trial.kind, request.length) {
         (BlockKind::Measure, Length::Nanos(asked)) => {
             differs.unless_equal("trial length", &asked, &cell.trial_length().0);
@@ -127,9 +129,12 @@ fn checksum_faults(request: &Request, reply: &Reply) -> Vec<String> {
     }
     for (thread_idx, thread) in reply.threads.iter().enumerate() {
         let operations = &thread.operations;
-        for (kind, tally) in
-            [("insert", operations.insert), ("remove", operations.remove), ("contains", operations.contains)]
-        {
+        for (kind, tally) in [
+            ("insert", operations.insert),
+            ("remove", operations.remove),
+            ("contains", operations.contains),
+            ("range", operations.range),
+        ] {
             if tally.effective > tally.attempted {
                 details.push(format!(
                     "thread {thread_idx}: {} effective of {} attempted {kind}",
@@ -138,6 +143,7 @@ fn checksum_faults(request: &Request, reply: &Reply) -> Vec<String> {
             }
         }
     }
+    details.extend(range_faults(request, reply));
     if stores_nothing(&request.structure) {
         return details;
     }
@@ -159,6 +165,19 @@ fn checksum_faults(request: &Request, reply: &Reply) -> Vec<String> {
     let size = i128::from(reply.audit_before.size) + gained;
     compare_audit(&mut details, "after the window", &reply.audit_after, size, sum);
     details
+}
+
+/// A range query that finds something finds a key, and none finds more keys than it asks for.
+fn range_faults(request: &Request, reply: &Reply) -> Vec<String> {
+    let most = request.range_keys.unwrap_or(0).min(request.key_range);
+    let fault = |(thread_idx, thread): (usize, &ThreadReply)| {
+        let Operations { range, range_keys, .. } = thread.operations;
+        let fits = u128::from(range_keys) <= u128::from(range.effective) * u128::from(most);
+        (range_keys < range.effective || !fits).then(|| {
+            format!("thread {thread_idx}: {range_keys} keys in {} range queries of at most {most}", range.effective)
+        })
+    };
+    reply.threads.iter().enumerate().filter_map(fault).collect()
 }
 
 fn compare_audit(details: &mut Vec<String>, when: &str, audit: &Audit, size: i128, key_sum: u64) {

@@ -6,6 +6,7 @@ use rare::{
     spec::value::{Parameter, Value},
     units::{Bytes, Nanos},
 };
+use rare_workloads::nodes::Nodes;
 use rare_workloads::protocol::{
     AllocatorProof, AllocatorRequest, Audit, Distribution, FORMAT, Length, Memory, Mix, Operations, Phases, Prefill,
     Reclamation, Reply, Request, Sample, Tally, ThreadReply,
@@ -24,7 +25,7 @@ fn record(n_threads: usize, n_samples: usize) -> Trial {
         cpu_at_end: 12,
         start_ns: 12_345,
         stop_ns: 3_000_123_456,
-        operations: Operations { insert: tally, remove: tally, contains: tally },
+        operations: Operations { insert: tally, remove: tally, contains: tally, ..Operations::default() },
         inserted_sum: 123_456_789_012_345,
         removed_sum: 123_456_789_012_345,
         user_ns: 2_990_123_456,
@@ -74,12 +75,14 @@ fn record(n_threads: usize, n_samples: usize) -> Trial {
         allocator: AllocatorRequest { name: "jemalloc".to_owned(), preload: None },
         cpus: vec![Some(12); n_threads],
         key_range: 100_000,
-        mix: Mix { insert: 5_000, remove: 5_000, contains: 0 },
+        mix: Mix { insert: 5_000, remove: 5_000, contains: 0, range: 0 },
+        range_keys: None,
         distribution: Distribution::Uniform,
         prefill_keys: 50_000,
         length: Length::Nanos(3_000_000_000),
         seed: u64::MAX,
         nice: 0,
+        nodes: Nodes::PLAIN,
     };
     Trial {
         trial: "measure-12-3".parse().unwrap(),

@@ -27,7 +27,11 @@ fn plans() -> Vec<Plan> {
         (0..plan.n_cells())
             .all(|idx| plan.cell(idx).prefill().keys(plan.cell(idx).key_range()) <= plan.cell(idx).key_range())
     };
-    held.chain(varied).chain([large]).map(|spec| Plan::compile(&spec).unwrap()).filter(fits).collect()
+    held.chain(varied)
+        .chain([large, specs::with_ranges()])
+        .map(|spec| Plan::compile(&spec).unwrap())
+        .filter(fits)
+        .collect()
 }
 
 fn small_plan() -> Vec<u8> {
@@ -150,6 +154,10 @@ fn contradictions_are_refused_in_words() {
         (r#"{"basis_points":5000}"#, r#"{"keys":100001}"#, "filled with 100001 keys out of 100000"),
         (r#"{"basis_points":5000}"#, r#"{"basis_points":5000,"keys":1}"#, "is no value of `prefill`"),
         (r#""contains":0"#, r#""contains":4294967295"#, "is no value of `mix`"),
+        (r#""insert":5000"#, r#""insert":5000,"range":0"#, "not canonical JSON from byte"),
+        (r#""insert":5000"#, r#""insert":0,"range":5000"#, "has range queries without a size"),
+        (r#""range_query":"none""#, r#""range_query":0"#, "is no value of `range_query`"),
+        (r#""range_query":"none""#, r#""range_query":"some""#, "is no value of `range_query`"),
         (r#""order":[0,1]"#, r#""order":[0,0]"#, "does not hold each cell once"),
         (r#""order":[0,1]"#, r#""order":[0,2]"#, "does not hold each cell once"),
         (r#""order":[0,1]"#, r#""order":[0]"#, "does not hold each cell once"),

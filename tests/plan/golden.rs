@@ -68,6 +68,7 @@ fn golden_specs() -> Vec<(&'static str, Spec)> {
         ("every-pinning", specs::with_axes([(Parameter::Pinning, all_of(Parameter::Pinning))])),
         ("every-structure", specs::with_axes([(Parameter::Structure, all_of(Parameter::Structure))])),
         ("large-numbers", specs::with_axes([(Parameter::KeyRange, all_of(Parameter::KeyRange))])),
+        ("ranges", specs::with_ranges()),
     ]
 }
 

@@ -77,7 +77,7 @@ fn changes(field: &str) -> Vec<fn(&mut Spec)> {
         }],
         "claims" => vec![|spec| spec.claims.push(specs::claim(1, "nm14", "harris01", specs::rule(2, [])))],
         "mix_names" => vec![|spec| {
-            let mix = Mix { insert: 5_000, remove: 5_000, contains: 0 };
+            let mix = Mix { insert: 5_000, remove: 5_000, contains: 0, range: 0 };
             spec.mix_names.push((mix, "update-heavy".to_owned()));
         }],
         "allow" => vec![|spec| spec.allow.push("semantics")],

@@ -6,7 +6,7 @@ use rare::{
     spec::{
         Spec,
         model::{Claim, Condition, Inclusion, Limits, Order, Rule},
-        value::{Allocator, Parameter, Pinning, Prefill, StructureUse, Threads, Value},
+        value::{Allocator, Parameter, Pinning, Prefill, RangeQuery, StructureUse, Threads, Value},
     },
     units::{BasisPoints, Bytes, Nanos},
 };
@@ -99,10 +99,10 @@ pub fn usual(parameter: Parameter) -> Value {
         Parameter::Pinning => Value::Pinning(Pinning::Compact),
         Parameter::Threads => threads(1),
         Parameter::KeyRange => Value::Count(100_000),
-        Parameter::Mix => Value::Mix(Mix { insert: 5_000, remove: 5_000, contains: 0 }),
+        Parameter::Mix => Value::Mix(Mix { insert: 5_000, remove: 5_000, contains: 0, range: 0 }),
         Parameter::Distribution => Value::Distribution(Distribution::Uniform),
         Parameter::Prefill => Value::Prefill(Prefill::Share(BasisPoints(5_000))),
-        Parameter::RangeQuery => Value::Word("none"),
+        Parameter::RangeQuery => Value::RangeQuery(RangeQuery::None),
         Parameter::TrialLength => Value::Duration(Nanos(3_000_000_000)),
         Parameter::HugePages => Value::Word("system"),
         Parameter::Aslr => Value::Word("on"),
@@ -125,7 +125,11 @@ pub fn unusual(parameter: Parameter) -> Vec<Value> {
             .into_iter()
             .chain(Allocator::LINKED[1..].iter().map(|name| Value::Allocator(Allocator::Linked(name))))
             .collect(),
-        Parameter::Reclamation => vec![Value::Reclamation(Reclamation::None)],
+        Parameter::Reclamation => {
+            let schemes =
+                [Reclamation::None, Reclamation::HYALINE, Reclamation::Hyaline { batch: 1 }, Reclamation::Hazard];
+            schemes.map(Value::Reclamation).to_vec()
+        }
         Parameter::Pinning => [vec![], vec![0], vec![0, 1], vec![1, 0], vec![u32::MAX]]
             .map(Pinning::Cpus)
             .into_iter()
@@ -135,7 +139,7 @@ pub fn unusual(parameter: Parameter) -> Vec<Value> {
         Parameter::Threads => vec![threads(2), threads(u32::MAX), Value::Threads(Threads::All)],
         Parameter::KeyRange => [1, 99_999, (1 << 53) - 1, 1 << 53, (1 << 53) + 1, u64::MAX].map(Value::Count).to_vec(),
         Parameter::Mix => [(5_001, 4_999, 0), (5_000, 4_999, 1), (0, 0, 10_000), (4_999, 5_001, 0)]
-            .map(|(insert, remove, contains)| Value::Mix(Mix { insert, remove, contains }))
+            .map(|(insert, remove, contains)| Value::Mix(Mix { insert, remove, contains, range: 0 }))
             .to_vec(),
         Parameter::Distribution => {
             [0, 1, 990_000, 1_000_000, u32::MAX].map(|it| Value::Distribution(Distribution::Zipf(it))).to_vec()
@@ -160,9 +164,15 @@ pub fn unusual(parameter: Parameter) -> Vec<Value> {
         Parameter::ObjectPool => vec![Value::Word("per-thread")],
         Parameter::TimeCheck => vec![Value::Word("every-op"), Value::Word("every-10")],
         Parameter::Generator => vec![Value::Word("fnv1a-alternating")],
-        // There is only one word so far.
-        Parameter::RangeQuery => Vec::new(),
+        Parameter::RangeQuery => [1, 2, u64::MAX].map(|it| Value::RangeQuery(RangeQuery::Keys(it))).to_vec(),
     }
+}
+
+/// Cells with range queries of two sizes.
+pub fn with_ranges() -> Spec {
+    let mix = Mix { insert: 500, remove: 500, contains: 8_000, range: 1_000 };
+    let sizes = [1, 1_000].map(|keys| Value::RangeQuery(RangeQuery::Keys(keys))).to_vec();
+    with_axes([(Parameter::Mix, vec![Value::Mix(mix)]), (Parameter::RangeQuery, sizes)])
 }
 
 fn unusual_structures() -> Vec<Value> {

@@ -16,7 +16,7 @@ use rare::{
     spec::{
         Spec,
         model::{Claim, Limits, Order, Rule},
-        value::{Allocator, Parameter, Pinning, Prefill, StructureUse, Threads, Value},
+        value::{Allocator, Parameter, Pinning, Prefill, RangeQuery, StructureUse, Threads, Value},
     },
     stats::{Summary, summarise},
     units::{BasisPoints, Bytes, Nanos},
@@ -148,19 +148,19 @@ fn axes(shape: &Shape) -> [Vec<Value>; Parameter::COUNT] {
     set(Parameter::Pinning, vec![Value::Pinning(Pinning::Compact)]);
     set(Parameter::Threads, shape.threads.iter().map(|&n| Value::Threads(Threads::Count(n))).collect());
     set(Parameter::KeyRange, shape.key_ranges.iter().map(|&keys| Value::Count(keys)).collect());
-    set(Parameter::Mix, vec![Value::Mix(Mix { insert: 5000, remove: 5000, contains: 0 })]);
+    set(Parameter::Mix, vec![Value::Mix(Mix { insert: 5000, remove: 5000, contains: 0, range: 0 })]);
     set(Parameter::Distribution, vec![Value::Distribution(Distribution::Uniform)]);
     set(Parameter::Prefill, vec![Value::Prefill(Prefill::Share(BasisPoints(5000)))]);
-    set(Parameter::RangeQuery, vec![Value::Word("none")]);
+    set(Parameter::RangeQuery, vec![Value::RangeQuery(RangeQuery::None)]);
     set(Parameter::TrialLength, vec![Value::Duration(Nanos(3_000_000_000))]);
     set(Parameter::HugePages, vec![Value::Word("system")]);
     set(Parameter::Aslr, vec![Value::Word("on")]);
     set(Parameter::EnvironmentPadding, vec![Value::Bytes(Bytes(0))]);
     set(Parameter::Priority, vec![Value::Nice(0)]);
     set(Parameter::ObjectPool, vec![Value::Word("off")]);
-    set(Parameter::NodePadding, vec![Value::Bytes(Bytes(0))]);
+    set(Parameter::NodePadding, vec![Value::Count(0)]);
     set(Parameter::TimeCheck, vec![Value::Word("flag")]);
-    set(Parameter::HarnessPadding, vec![Value::Bytes(Bytes(128))]);
+    set(Parameter::HarnessPadding, vec![Value::Count(128)]);
     set(Parameter::Generator, vec![Value::Word("xoshiro256++")]);
     axes
 }
@@ -238,7 +238,7 @@ fn spec(axes: [Vec<Value>; Parameter::COUNT], shape: &Shape) -> Spec {
         order: Order::Random,
         seed: 42,
         claims: Vec::new(),
-        mix_names: vec![(Mix { insert: 5000, remove: 5000, contains: 0 }, "update-heavy".to_owned())],
+        mix_names: vec![(Mix { insert: 5000, remove: 5000, contains: 0, range: 0 }, "update-heavy".to_owned())],
         allow: Vec::new(),
         limits: Limits {
             cells: 100_000,
@@ -293,11 +293,13 @@ fn made_up(plan: &Plan, id: TrialId, position: u32, draws: &mut Draws) -> Trial 
         cpus: (0..n_threads).map(Some).collect(),
         key_range,
         mix: cell.mix(),
+        range_keys: None,
         distribution: cell.distribution(),
         prefill_keys: cell.prefill().keys(key_range),
         length,
         seed: draws.next(),
         nice: 0,
+        nodes: cell.nodes(),
     };
     let rate = rate_of(&request.structure, f64::from(n_threads), key_range as f64) * draws.around_one(0.02);
     let reply = reply(&request, rate, draws);
@@ -402,7 +404,7 @@ fn thread_reply(request: &Request, thread: u32, cpu: Option<u32>, rate: f64, dra
         cpu_at_end: cpu_seen,
         start_ns,
         stop_ns,
-        operations: Operations { insert, remove, contains: Tally::default() },
+        operations: Operations { insert, remove, ..Operations::default() },
         inserted_sum: draws.next(),
         removed_sum: draws.next(),
         user_ns: asked - 3_000_000,

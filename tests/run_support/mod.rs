@@ -26,12 +26,15 @@ use rare::{
     },
     spec::{
         model::Order,
-        value::{Allocator, Parameter, Pinning, Prefill, StructureUse, Threads, Value},
+        value::{Allocator, Parameter, Pinning, Prefill, RangeQuery, StructureUse, Threads, Value},
     },
     store::{Header, PlanFolder, Store},
     units::{Bytes, Nanos},
 };
-use rare_workloads::protocol::{AllocatorRequest, Distribution, FORMAT, Length, Mix, Reclamation, Request};
+use rare_workloads::{
+    nodes::Nodes,
+    protocol::{AllocatorRequest, Distribution, FORMAT, Length, Mix, Reclamation, Request},
+};
 use tempfile::TempDir;
 
 /// A request for a trial of no interest.
@@ -44,12 +47,14 @@ pub fn request() -> Request {
         allocator: AllocatorRequest { name: "system".to_owned(), preload: None },
         cpus: vec![None],
         key_range: 100,
-        mix: Mix { insert: 5_000, remove: 5_000, contains: 0 },
+        mix: Mix { insert: 5_000, remove: 5_000, contains: 0, range: 0 },
+        range_keys: None,
         distribution: Distribution::Uniform,
         prefill_keys: 50,
         length: Length::Nanos(1_000_000),
         seed: u64::MAX,
         nice: 0,
+        nodes: Nodes::PLAIN,
     }
 }
 
@@ -154,7 +159,8 @@ fn value(parameter: Parameter, structure: &str, key_range: u64) -> Value {
         Parameter::Mix => Value::Mix(request().mix),
         Parameter::Distribution => Value::Distribution(Distribution::Uniform),
         Parameter::Prefill => Value::Prefill(Prefill::Keys(0)),
-        Parameter::RangeQuery | Parameter::ObjectPool => Value::Word("none"),
+        Parameter::RangeQuery => Value::RangeQuery(RangeQuery::None),
+        Parameter::ObjectPool => Value::Word("none"),
         Parameter::TrialLength => Value::Duration(Nanos(1_000_000)),
         Parameter::HugePages => Value::Word("system"),
         Parameter::Aslr => Value::Word("on"),

@@ -4,21 +4,26 @@ use rare_workloads::{
     families::set::Parameters,
     harness::Measurements,
     protocol::{Reclamation, Request},
-    structures::{Adt, Driver, ErasedSet, Info, Insert, ParameterInfo, Reclaims, Semantics, Structure},
+    structures::{Adt, Driver, ErasedSet, Info, Insert, Memory, ParameterInfo, Reclaims, Semantics, Structure},
 };
 use serde_json::Value;
 
-/// A structure that supports every scheme and has a parameter, and one that only leaks.
+/// A structure that supports every scheme and has a parameter, and one that only leaks and manages its own memory.
 pub static STRUCTURES: &[&Structure] = &[&BOTH, &LEAKY];
 
 static BOTH: Structure = Structure {
-    info: info("both", &[ParameterInfo { name: "fanout", default: 16, range: (2, 64), meaning: "children of a node" }]),
+    info: info(
+        "both",
+        &[ParameterInfo { name: "fanout", default: 16, range: (2, 64), meaning: "children of a node" }],
+        Memory::Nodes,
+    ),
     drivers: &[(Reclamation::None, &NeverRun), (Reclamation::Epoch, &NeverRun)],
 };
 
-static LEAKY: Structure = Structure { info: info("leaky", &[]), drivers: &[(Reclamation::None, &NeverRun)] };
+static LEAKY: Structure =
+    Structure { info: info("leaky", &[], Memory::Own), drivers: &[(Reclamation::None, &NeverRun)] };
 
-const fn info(name: &'static str, parameters: &'static [ParameterInfo]) -> Info {
+const fn info(name: &'static str, parameters: &'static [ParameterInfo], memory: Memory) -> Info {
     Info {
         name,
         title: name,
@@ -26,6 +31,7 @@ const fn info(name: &'static str, parameters: &'static [ParameterInfo]) -> Info 
         progress: "blocking",
         semantics: Semantics { adt: Adt::OrderedDictionary, insert: Insert::IfAbsent, key_bits: 64, value_bits: 64 },
         reclaims: Reclaims::Deferred,
+        memory,
         deviations: &[],
         invariants: &[],
         parameters,

@@ -43,8 +43,8 @@ const ROUND: Duration = Duration::from_millis(60);
 const KEY_RANGE: u64 = 100_000;
 
 const MIXES: [(&str, Mix); 2] = [
-    ("contains", Mix { insert: 0, remove: 0, contains: 10_000 }),
-    ("mixed", Mix { insert: 2_500, remove: 2_500, contains: 5_000 }),
+    ("contains", Mix { insert: 0, remove: 0, contains: 10_000, range: 0 }),
+    ("mixed", Mix { insert: 2_500, remove: 2_500, contains: 5_000, range: 0 }),
 ];
 
 /// What runs in a round; returns its operations.

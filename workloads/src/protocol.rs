@@ -8,12 +8,14 @@
 
 pub mod frame;
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, fmt, mem::discriminant};
 
 use serde::{Deserialize, Serialize};
 
+use crate::{nodes::Nodes, reclaim::DEFAULT_BATCH};
+
 /// Version of the request and of the reply. A worker refuses another version.
-pub const FORMAT: u32 = 1;
+pub const FORMAT: u32 = 2;
 
 /// Descriptor on which the worker writes its one reply.
 pub const REPLY_FD: i32 = 3;
@@ -42,6 +44,9 @@ pub struct Request {
     pub key_range: u64,
     /// Shares of the operations, adding up to 10,000.
     pub mix: Mix,
+    /// Keys in the interval of each range query, at least 1; there exactly if the mix has a share of them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub range_keys: Option<u64>,
     /// How keys are drawn.
     pub distribution: Distribution,
     /// Exact number of distinct keys in the structure when the window opens; at most `key_range`.
@@ -53,6 +58,9 @@ pub struct Request {
     pub seed: u64,
     /// Nice level that must be in effect.
     pub nice: i32,
+    /// How the memory of nodes is managed; absent in records of earlier versions, which knew no other way.
+    #[serde(default)]
+    pub nodes: Nodes,
 }
 
 /// Which allocator the request expects.
@@ -83,17 +91,47 @@ pub enum Reclamation {
     None,
     /// Epoch-based, by crossbeam-epoch, with a collector of the structure's own.
     Epoch,
+    /// Hyaline, by seize, with a collector of the structure's own.
+    Hyaline {
+        /// Objects that a thread retires before it hands them over; see [`crate::reclaim::BATCHES`].
+        batch: u32,
+    },
+    /// Epoch-based; each retirement frees what can be freed.
+    Eager,
+    /// Hazard pointers, with a domain of the structure's own.
+    Hazard,
 }
 
 impl Reclamation {
-    /// Every scheme, in the order in which reports list them.
-    pub const ALL: &'static [Self] = &[Self::None, Self::Epoch];
+    /// Hyaline with the batch that holds when none is named.
+    pub const HYALINE: Self = Self::Hyaline { batch: DEFAULT_BATCH };
 
-    /// Returns the word of the spec.
+    /// Every scheme with its defaults, in the order in which reports list them.
+    pub const ALL: &'static [Self] = &[Self::None, Self::Epoch, Self::HYALINE, Self::Eager, Self::Hazard];
+
+    /// Returns the word of the spec, without parameters.
     pub fn name(self) -> &'static str {
         match self {
             Self::None => "none",
             Self::Epoch => "epoch",
+            Self::Hyaline { .. } => "hyaline",
+            Self::Eager => "eager",
+            Self::Hazard => "hazard",
+        }
+    }
+
+    /// Tells whether both are the same scheme, whatever its parameters.
+    pub fn is_of_scheme(self, other: Self) -> bool {
+        discriminant(&self) == discriminant(&other)
+    }
+}
+
+impl fmt::Display for Reclamation {
+    /// Writes the word of the spec, and the parameters where there are any.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Hyaline { batch } => write!(f, "hyaline (batch {batch})"),
+            plain => f.write_str(plain.name()),
         }
     }
 }
@@ -108,11 +146,22 @@ pub struct Mix {
     pub remove: u32,
     /// Share of `contains`.
     pub contains: u32,
+    /// Share of `range`. Left out where there is none, so that what was written before there were range queries still
+    /// reads, and is written, the same.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub range: u32,
 }
 
 impl Mix {
     /// The whole, in basis points.
     pub const WHOLE: u32 = 10_000;
+
+    /// Tells whether the shares add up to the whole.
+    pub fn is_whole(self) -> bool {
+        let Self { insert, remove, contains, range } = self;
+        let sum = [insert, remove, contains, range].into_iter().map(u64::from).sum::<u64>();
+        sum == u64::from(Self::WHOLE)
+    }
 }
 
 /// How keys are drawn from the key range.
@@ -239,7 +288,7 @@ pub struct ThreadReply {
     pub major_faults: u64,
 }
 
-/// Operations of one thread. `effective` counts those that returned true.
+/// Operations of one thread. `effective` counts those that returned true, and range queries that found a key.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Operations {
@@ -249,22 +298,28 @@ pub struct Operations {
     pub remove: Tally,
     /// `contains` calls.
     pub contains: Tally,
+    /// `range` calls: each is one operation, however many keys it finds.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub range: Tally,
+    /// Keys that the range queries found, each query's counted anew.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub range_keys: u64,
 }
 
 impl Operations {
     /// Returns all attempted operations.
     pub fn attempted(&self) -> u64 {
-        self.insert.attempted + self.remove.attempted + self.contains.attempted
+        self.insert.attempted + self.remove.attempted + self.contains.attempted + self.range.attempted
     }
 }
 
-/// Attempts of one kind and how many of them returned true.
+/// Attempts of one kind and how many of them took effect or found something.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Tally {
     /// Calls.
     pub attempted: u64,
-    /// Calls that returned true.
+    /// Calls that returned true, or found a key.
     pub effective: u64,
 }
 
@@ -345,6 +400,11 @@ pub struct Phases {
     pub audit_ns: u64,
     /// Dropping the structure; zero when it was not dropped (timed trials exit without).
     pub drop_ns: u64,
+}
+
+/// Tells whether a field that older readers do not know can be left out.
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
 }
 
 /// Writes integers as decimal strings, for those that may exceed 2^53.

@@ -18,7 +18,9 @@ use crate::{
     alloc,
     harness::{self, Measurements},
     identity::Identity,
-    protocol::{AllocatorProof, FORMAT, Length, Mix, Phases, REPLY_FD, Reply, Request, frame},
+    nodes::{self, Nodes},
+    protocol::{AllocatorProof, FORMAT, Length, Phases, REPLY_FD, Reclamation, Reply, Request, frame},
+    reclaim::{BATCHES, hyaline::BATCH_PARAMETER},
     structures::{self, Driver, ParameterInfo, Structure},
 };
 
@@ -112,6 +114,7 @@ fn answer(request_bytes: &[u8], main_ns: u64) -> Result<Reply, String> {
         Request { structure_parameters: complete_parameters(structure.info.parameters, &request)?, ..request };
     validate(&request)?;
     let nice = nice_in_effect(request.nice)?;
+    manage_nodes(structure, request.nodes)?;
     let proof = alloc::prove(&request.allocator)?;
     let mut measured = panic::catch_unwind(panic::AssertUnwindSafe(|| driver.trial(&request)))
         .unwrap_or_else(|panic| Err(format!("the trial panicked: {}", harness::panic_message(&*panic))))?;
@@ -138,13 +141,12 @@ fn parse(bytes: &[u8]) -> Result<Request, String> {
 }
 
 fn driver(structure: &Structure, request: &Request) -> Result<&'static dyn Driver, String> {
-    let found = structure.drivers.iter().find(|(scheme, _)| *scheme == request.reclamation);
-    found.map(|&(_, driver)| driver).ok_or_else(|| {
+    structure.driver(request.reclamation).ok_or_else(|| {
         format!("`{}` does not support the reclamation `{}`", request.structure, request.reclamation.name())
     })
 }
 
-/// Adds the defaults of the parameters that the request leaves out.
+/// Adds the defaults of the parameters that the request leaves out, and those of the reclamation scheme.
 fn complete_parameters(known: &[ParameterInfo], request: &Request) -> Result<BTreeMap<String, u64>, String> {
     for (name, value) in &request.structure_parameters {
         let parameter = known
@@ -157,31 +159,45 @@ fn complete_parameters(known: &[ParameterInfo], request: &Request) -> Result<BTr
         }
     }
     let given = |parameter: &ParameterInfo| request.structure_parameters.get(parameter.name).copied();
-    Ok(known
-        .iter()
-        .map(|parameter| (parameter.name.to_owned(), given(parameter).unwrap_or(parameter.default)))
-        .collect())
+    let own = known.iter().map(|parameter| (parameter.name.to_owned(), given(parameter).unwrap_or(parameter.default)));
+    let batch = match request.reclamation {
+        Reclamation::Hyaline { batch } => Some((BATCH_PARAMETER.to_owned(), u64::from(batch))),
+        _ => None,
+    };
+    Ok(own.chain(batch).collect())
 }
 
 /// Refuses what no trial can be.
 fn validate(request: &Request) -> Result<(), String> {
     /// Most threads of a trial: more would be a mistake of units on any machine, and each takes a stack.
     const THREADS_MAX: usize = 10_000;
-    let Mix { insert, remove, contains } = request.mix;
-    let whole = [insert, remove, contains].iter().map(|&share| u64::from(share)).sum::<u64>();
     let empty = matches!(request.length, Length::Nanos(0) | Length::Accounting { operations: 0 });
+    let batch = matches!(request.reclamation, Reclamation::Hyaline { batch } if !BATCHES.contains(&batch));
     let faults = [
         (request.cpus.is_empty(), "there are no threads"),
         (request.cpus.len() > THREADS_MAX, "there are more than 10,000 threads"),
         (request.key_range == 0, "the key range is empty"),
         (request.prefill_keys > request.key_range, "the prefill is larger than the key range"),
-        (whole != u64::from(Mix::WHOLE), "the shares of the operations do not add up to 10,000"),
+        (!request.mix.is_whole(), "the shares of the operations do not add up to 10,000"),
+        (request.mix.range > 0 && request.range_keys.is_none(), "the range queries have no size"),
+        (request.mix.range == 0 && request.range_keys.is_some(), "no operation has the size of range queries"),
+        (request.range_keys == Some(0), "the range queries ask for no key"),
         (empty, "the window has no length"),
+        (batch, "the batch of hyaline is out of its range"),
     ];
     match faults.into_iter().find(|(found, _)| *found) {
         Some((_, fault)) => Err(format!("the request cannot be run: {fault}")),
         None => Ok(()),
     }
+}
+
+/// Has the nodes managed as asked.
+fn manage_nodes(structure: &Structure, asked: Nodes) -> Result<(), String> {
+    if !structure.info.memory.honours(asked) {
+        return Err(format!("the nodes of `{}` can be neither padded nor pooled", structure.info.name));
+    }
+    // SAFETY: the process runs one trial, and has made no structure yet.
+    unsafe { nodes::configure(asked) }
 }
 
 /// Reads the nice level back from the kernel and refuses another than the one asked for.

@@ -1,6 +1,6 @@
 //! What every structure of the registry must be: a set of all `u64` keys, alone and under many threads.
 //!
-//! `RARE_TEST_SEED` and `RARE_TEST_THREADS` choose the run; failures print both.
+//! `RARE_TEST_SEED` and `RARE_TEST_THREADS` choose the run; failures print both. `RARE_TESTS` chooses its size.
 
 mod common;
 
@@ -10,7 +10,7 @@ use std::{
     thread,
 };
 
-use common::{Random, Subject, churn, n_threads};
+use common::{Random, Subject, churn, n_threads, sized};
 use rare_workloads::structures::{Adt, ErasedSet};
 
 /// Keys where an off-by-one or a spent sentinel shows.
@@ -34,8 +34,8 @@ fn check_audit(subject: &Subject, set: &mut dyn ErasedSet, present: impl IntoIte
 
 #[test]
 fn registry_is_well_formed() {
-    let names: BTreeSet<_> = Subject::all().iter().map(|subject| (subject.info.name, subject.reclamation)).collect();
-    assert_eq!(names.len(), Subject::all().len(), "no driver twice");
+    let names: BTreeSet<_> = Subject::all().iter().map(Subject::short_name).collect();
+    assert_eq!(names.len(), Subject::all().len(), "no driver twice, nor any parameter of one value");
     for subject in Subject::all() {
         let info = subject.info;
         for text in [info.name, info.title, info.source, info.progress] {
@@ -48,17 +48,38 @@ fn registry_is_well_formed() {
     }
 }
 
+/// Keys to draw from: the extremes, few, many, and a mixture.
+fn pools() -> [Vec<u64>; 4] {
+    let mixed = EXTREMES.into_iter().chain((0..200).map(|idx| idx * 0x0123_4567_89ab_cdef)).collect();
+    [EXTREMES.to_vec(), (0..16).collect(), (0..1000).collect(), mixed]
+}
+
+#[test]
+fn follows_the_sequential_model_from_empty() {
+    // The first operations on a set are special in most structures, hence many sets of which each sees few.
+    let pools = pools();
+    for subject in Subject::all() {
+        for case in 0..sized(20, 100, 1000) {
+            let mut set = subject.make();
+            let mut model = BTreeSet::new();
+            let mut random = Random::of(8, case);
+            let pool = &pools[case as usize % pools.len()];
+            follow_the_model(&subject, &*set, &mut model, &mut random, pool, 200);
+            check_audit(&subject, &mut *set, model);
+        }
+    }
+}
+
 #[test]
 fn follows_the_sequential_model() {
-    let mixed: Vec<u64> = EXTREMES.into_iter().chain((0..200).map(|idx| idx * 0x0123_4567_89ab_cdef)).collect();
-    let pools: [Vec<u64>; 4] = [EXTREMES.to_vec(), (0..16).collect(), (0..1000).collect(), mixed];
+    let pools = pools();
     for subject in Subject::all() {
         for (pool_idx, pool) in pools.iter().enumerate() {
             let mut random = Random::of(1, pool_idx as u64);
             let mut set = subject.make();
             let mut model = BTreeSet::new();
-            for _ in 0..20 {
-                follow_the_model(&subject, &*set, &mut model, &mut random, pool);
+            for _ in 0..sized(4, 20, 20) {
+                follow_the_model(&subject, &*set, &mut model, &mut random, pool, 1000);
                 check_audit(&subject, &mut *set, model.iter().copied());
             }
         }
@@ -72,9 +93,10 @@ fn follow_the_model(
     model: &mut BTreeSet<u64>,
     random: &mut Random,
     pool: &[u64],
+    n_operations: u64,
 ) {
     let mut handle = set.handle();
-    for _ in 0..1000 {
+    for _ in 0..n_operations {
         let key = pool[random.below(pool.len() as u64) as usize];
         if !stores_keys(subject) {
             assert!(!handle.insert(key, 7) && !handle.remove(key), "no update takes effect in {}", subject.name());
@@ -92,17 +114,17 @@ fn follow_the_model(
 #[test]
 fn survives_sorted_keys() {
     // An unbalanced tree becomes as deep as it has keys: audit and drop must not recurse. Quadratic, hence few keys.
-    const N_KEYS: u64 = 4000;
+    let n_keys = sized(500, 4000, 4000);
     for subject in Subject::all().iter().filter(|subject| stores_keys(subject)) {
         for descending in [false, true] {
             let mut set = subject.make();
             let mut handle = set.handle();
-            for idx in 0..N_KEYS {
-                let key = if descending { N_KEYS - 1 - idx } else { idx };
+            for idx in 0..n_keys {
+                let key = if descending { n_keys - 1 - idx } else { idx };
                 assert!(handle.insert(key, key), "{}", subject.name());
             }
             drop(handle);
-            check_audit(subject, &mut *set, 0..N_KEYS);
+            check_audit(subject, &mut *set, 0..n_keys);
         }
     }
 }
@@ -123,8 +145,8 @@ fn threads_with_keys_of_their_own_are_undisturbed() {
                     let mut random = Random::of(2, thread);
                     let mut model = BTreeSet::new();
                     barrier.wait();
-                    for _ in 0..50 {
-                        follow_the_model(subject, &**set, &mut model, &mut random, &pool);
+                    for _ in 0..sized(5, 50, 200) {
+                        follow_the_model(subject, &**set, &mut model, &mut random, &pool, 1000);
                     }
                     model
                 }
@@ -166,6 +188,7 @@ fn compete(set: &dyn ErasedSet, test: u64, keys: &[u64], n_operations: u64) -> H
 
 /// Competes, and checks that the updates of each key alternated: inserts minus removes is the key's final presence.
 fn conserves(test: u64, keys: &[u64], n_operations: u64) {
+    let n_operations = sized(n_operations / 20, n_operations, 4 * n_operations);
     for subject in Subject::all() {
         let mut set = subject.make();
         let net = compete(&*set, test, keys, n_operations);
@@ -216,7 +239,7 @@ fn instances_share_nothing() {
                 scope.spawn(move || {
                     let mut random = Random::of(7, thread);
                     let (mut of_one, mut of_other) = (one.handle(), other.handle());
-                    for _ in 0..200 {
+                    for _ in 0..sized(20, 200, 200) {
                         churn(&mut *of_one, &mut random, &[1, 2, 3], 20);
                         churn(&mut *of_other, &mut random, &[11, 12, 13], 20);
                     }

@@ -14,7 +14,7 @@ use std::{
     time::Duration,
 };
 
-use common::{Random, Subject, churn, n_threads};
+use common::{Random, Subject, churn, n_threads, sized};
 use parking_lot::{Condvar, Mutex};
 use rare_workloads::{protocol::Reclamation, structures::Reclaims};
 
@@ -59,7 +59,7 @@ fn leak_of(subject: &Subject, n_keys: u64) -> (i64, i64, Option<u64>) {
         let run = |thread: u64| {
             let (set, keys, all_have_run) = (&*set, &*keys, &all_have_run);
             move || {
-                churn(&mut *set.handle(), &mut Random::of(1, thread), keys, 50_000);
+                churn(&mut *set.handle(), &mut Random::of(1, thread), keys, sized(20_000, 50_000, 200_000));
                 all_have_run.wait();
             }
         };

@@ -15,8 +15,9 @@ use std::{
 
 use rare_workloads::{
     alloc::Dispatch,
-    families::set::{ConcurrentSet, Parameters, SetHandle},
-    harness::{Measurements, SetDriver, pin::AllowedCpus},
+    families::set::{ConcurrentSet, Parameters, RangeAnswer, RangeHandle, SetHandle},
+    harness::{Measurements, RangeSetDriver, SetDriver, pin::AllowedCpus},
+    nodes::Nodes,
     protocol::{Audit, Balance, Distribution, Length, Mix, Reclamation, Request},
     structures::Driver,
 };
@@ -36,12 +37,14 @@ fn request(n_threads: usize) -> Request {
         allocator: rare_workloads::protocol::AllocatorRequest { name: "system".to_owned(), preload: None },
         cpus: vec![None; n_threads],
         key_range: 1_000,
-        mix: Mix { insert: 2_500, remove: 2_500, contains: 5_000 },
+        mix: Mix { insert: 2_500, remove: 2_500, contains: 5_000, range: 0 },
+        range_keys: None,
         distribution: Distribution::Uniform,
         prefill_keys: 500,
         length: Length::Nanos(20_000_000),
         seed: 7,
         nice: 0,
+        nodes: Nodes::PLAIN,
     }
 }
 
@@ -170,6 +173,93 @@ fn a_timed_trial_measures_what_happened() {
     assert_eq!(measured.memory.unreclaimed_objects, Some(3));
     assert!(measured.memory.peak_bytes >= measured.memory.end_bytes);
     assert!(measured.memory.harness_bytes > 100_000);
+}
+
+/// The sound set with a range query.
+struct Ranged(Set<Sound>);
+
+struct RangedHandle<'s>(Handle<'s, Sound>);
+
+impl ConcurrentSet for Ranged {
+    type Handle<'s> = RangedHandle<'s>;
+
+    fn new(parameters: &Parameters) -> Self {
+        Self(Set::new(parameters))
+    }
+
+    fn handle(&self) -> RangedHandle<'_> {
+        RangedHandle(self.0.handle())
+    }
+
+    fn audit(&mut self) -> Audit {
+        self.0.audit()
+    }
+
+    fn unreclaimed(&self) -> Option<u64> {
+        self.0.unreclaimed()
+    }
+}
+
+impl SetHandle for RangedHandle<'_> {
+    fn insert(&mut self, key: u64, value: u64) -> bool {
+        self.0.insert(key, value)
+    }
+
+    fn remove(&mut self, key: u64) -> bool {
+        self.0.remove(key)
+    }
+
+    fn contains(&mut self, key: u64) -> bool {
+        self.0.contains(key)
+    }
+}
+
+impl RangeHandle for RangedHandle<'_> {
+    fn range(&mut self, lo: u64, n: u64) -> RangeAnswer {
+        assert!(n == 10 && lo < 1_000, "as the request says");
+        self.0.0.keys.lock().unwrap().range(lo..lo + n).copied().collect()
+    }
+}
+
+#[test]
+fn range_queries_are_counted_with_their_keys() {
+    let mix = Mix { insert: 1_000, remove: 1_000, contains: 5_000, range: 3_000 };
+    let asked = Request {
+        mix,
+        range_keys: Some(10),
+        prefill_keys: 1_000,
+        length: Length::Accounting { operations: 20_000 },
+        ..request(2)
+    };
+    let _alone = ONE_TRIAL.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let measured = RangeSetDriver::<Ranged>::NEW.trial(&asked).unwrap();
+    conserves(&measured);
+    for thread in &measured.threads {
+        let operations = thread.operations;
+        assert_eq!(operations.attempted(), 20_000, "a range query is one operation");
+        let shares = [operations.insert, operations.remove, operations.contains, operations.range];
+        for (tally, share) in shares.into_iter().zip([mix.insert, mix.remove, mix.contains, mix.range]) {
+            let due = u64::from(share) * 2;
+            assert!(tally.attempted.abs_diff(due) < 400, "{} instead of about {due}", tally.attempted);
+        }
+        // The set stays at least half full: a query of ten keys hardly ever finds none, and never more than ten.
+        assert!(operations.range.effective > operations.range.attempted * 9 / 10, "{operations:?}");
+        let keys = operations.range_keys;
+        assert!(keys >= 4 * operations.range.attempted && keys <= 10 * operations.range.effective, "{operations:?}");
+    }
+    // The same driver without range queries draws what any other draws.
+    let plain = Request { length: Length::Accounting { operations: 1_000 }, ..request(1) };
+    let [ranged, without] =
+        [RangeSetDriver::<Ranged>::NEW.trial(&plain).unwrap(), SetDriver::<Set<Sound>>::NEW.trial(&plain).unwrap()];
+    assert_eq!(ranged.threads[0].operations, without.threads[0].operations);
+    assert_eq!(ranged.threads[0].operations.range.attempted, 0);
+}
+
+#[test]
+fn range_queries_of_a_structure_without_are_refused() {
+    let mix = Mix { insert: 0, remove: 0, contains: 5_000, range: 5_000 };
+    let error = run::<Set<Sound>>(&Request { mix, range_keys: Some(10), ..request(1) }).unwrap_err();
+    assert_eq!(error, "`test` has no range query");
 }
 
 /// On a machine with other work a window may close late; of several, one closes within 1 %.

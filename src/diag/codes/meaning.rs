@@ -26,7 +26,7 @@ super::codes! {
          more trials of a cell raise `trials.count`.",
         wrong: "trials: {length: [3s, 3000ms]}\n", right: "trials: {length: [3s, 300ms]}\n";
     MIX_SUM = "E0207", "an operation mix that is not 100 %",
-        "The shares of `insert`, `remove` and `contains` add up to exactly 100 %. One share may be `rest`. Shares are \
+        "The shares of `insert`, `remove`, `contains` and `range` add up to exactly 100 %. One share may be `rest`. Shares are \
          never scaled to fit: it would hide a slip of the pen.",
         wrong: "mixes: {mine: {insert: 20, remove: 25, contains: 50}}\n",
         right: "mixes: {mine: {insert: 20, remove: 25, contains: rest}}\n";
@@ -61,8 +61,8 @@ super::codes! {
         "A rule that names no parameter matches every cell.",
         wrong: "exclude: [{}]\n", right: "threads: [1, 2]\nexclude: [{threads: 2}]\n";
     BOUND = "E0217", "a bound that has no meaning",
-        "`over` and `under` compare numbers: `threads`, `key_ranges`, `trials.length`, `environment_padding`. A condition is \
-         a value, a list of values, or one bound.",
+        "`over` and `under` compare numbers: `threads`, `key_ranges`, `range_query`, `trials.length`, `environment_padding`. A \
+         condition is a value, a list of values, or one bound.",
         wrong: "exclude: [{pinning: {over: 3}}]\n",
         right: "key_ranges: [100, 100k]\nexclude: [{key_ranges: {over: 10k}}]\n";
     ZIP_LENGTHS = "E0218", "linked parameters of unequal length",
@@ -94,6 +94,28 @@ super::codes! {
          no cell has all the values of `where` at once. Such a claim could never be decided.",
         wrong: "structures: [nm14, harris01]\nthreads: [1, 2]\nexclude: [{structures: harris01, threads: 1}]\nclaims: [{that: nm14 > harris01, where: {threads: 1}}]\n",
         right: "structures: [nm14, harris01]\nthreads: [1, 2]\nexclude: [{structures: harris01, threads: 1}]\nclaims: [nm14 > harris01]\n";
+    NODES = "E0225", "nodes that can be neither padded nor pooled",
+        "`object_pool` and `nodes.padding` reach the structures whose nodes `rare` allocates itself. A structure from a crate \
+         manages its own memory. Leave the setting to the others with `{use: NAME, object_pool: …}` or \
+         `{use: NAME, padding: …}`, or exclude the combination.",
+        wrong: "structures: [nm14, dashmap]\nallow: [semantics]\nobject_pool: per-thread\n",
+        right: "structures: [{use: nm14, object_pool: per-thread}, dashmap]\nallow: [semantics]\n";
+    RANGE_QUERY = "E0226", "a structure without a range query",
+        "A range query must be linearizable: it sees every update wholly or not at all. Most structures of the literature \
+         have none, and one that walks while others update would answer something else. Leave the structure out, give the \
+         mix no share of `range`, or exclude the combination. `rare list structures` tells which structures have one.",
+        wrong: "structures: [nm14]\nmixes: {contains: 90, range: 10}\nrange_query: 100\n",
+        right: "structures: [rwlock-btree]\nmixes: {contains: 90, range: 10}\nrange_query: 100\n";
+    RANGE_SIZE = "E0227", "range queries without a size",
+        "How long a range query takes depends on nothing more than on how many keys it asks for, so there is no default: \
+         `range_query: 100` asks for the keys of an interval of 100.",
+        wrong: "structures: [rwlock-btree]\nmixes: {contains: 90, range: 10}\n",
+        right: "structures: [rwlock-btree]\nmixes: {contains: 90, range: 10}\nrange_query: 100\n";
+    RANGE_UNUSED = "E0228", "a size of range queries that changes nothing",
+        "Only the share `range` of a mix makes range queries. A size that meets no such share does nothing, and two sizes \
+         that meet one mix without it make the same cell twice. Give a mix the share, or pair sizes and mixes with `zip`.",
+        wrong: "structures: [rwlock-btree]\nrange_query: 100\n",
+        right: "structures: [rwlock-btree]\nmixes: {contains: 90, range: 10}\nrange_query: 100\n";
     UNDECIDED_IN_QUICK = "W0301", "a claim that a quick run does not decide",
         "The `quick` block leaves out the structures or values that the claim speaks of. The full run decides it.",
         wrong: "", right: "";

@@ -22,7 +22,7 @@ super::codes! {
     NOT_BUILT = "E0106", "known, but not built yet",
         "The language has a word for it, and this version of `rare` cannot do it yet. Running without it would not be the \
          experiment that the spec describes, so nothing runs.",
-        wrong: "reclamation: hazard\n", right: "reclamation: epoch\n";
+        wrong: "instruments: counters\n", right: "instruments: accounting\n";
     NOT_A_NUMBER = "E0107", "not a number",
         "A number is written in plain digits, with a unit where the key needs one. Forms that other YAML readers turn into \
          another number are refused instead of guessed at: `010` (8 in YAML 1.1), `0x10`, `1_000`, `1e6`, `.nan`, `+5`.",

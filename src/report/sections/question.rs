@@ -8,8 +8,10 @@ use crate::{
         number::{self, counted},
         prose,
     },
+    spec::model::{Claim, Condition},
     stats::{ALPHA, compare},
-    verdict::{ClaimDecision, Decision},
+    units::BasisPoints,
+    verdict::{ClaimDecision, Decision, evidence::title},
 };
 
 pub(super) const SECTION: Section = Section { id: "question", title: "Question and answer", build };
@@ -81,7 +83,8 @@ fn claims(context: &Context) -> Vec<Block> {
     let mut table = Table::new("Claims", &[("Claim", None), ("Decision", None), ("Why", None)]);
     for decided in &context.claims {
         let decision = Cell::new(decided.decision.name()).tone(tone(decided.decision)).strong();
-        table.row(vec![Cell::new(&decided.claim.text).strong(), decision, Cell::new(&decided.reason)]);
+        let claim = Cell::new(&decided.claim.text).strong().note(scope(context, decided.claim));
+        table.row(vec![claim, decision, Cell::new(&decided.reason)]);
     }
     let mut blocks = vec![Block::Table(table)];
     for decided in context.claims.iter().filter(|decided| !decided.pairs.is_empty()) {
@@ -91,6 +94,25 @@ fn claims(context: &Context) -> Vec<Block> {
         ));
     }
     blocks
+}
+
+/// By how much a claim says so and where, without which its decision cannot be read; empty if everywhere, by anything.
+fn scope(context: &Context, claim: &Claim) -> String {
+    let evidence = context.evidence;
+    let by = (claim.by > BasisPoints(0)).then(|| format!("by {}", claim.by));
+    let conditions = claim.scope.conditions.iter().map(|(parameter, alternatives)| {
+        let alternatives: Vec<String> = alternatives
+            .iter()
+            .map(|condition| match condition {
+                Condition::Is(value) => evidence.phrase(*parameter, value),
+                Condition::Named(name) => name.clone(),
+                Condition::Over(number) => format!("{} over {number}", title(*parameter)),
+                Condition::Under(number) => format!("{} under {number}", title(*parameter)),
+            })
+            .collect();
+        alternatives.join(" or ")
+    });
+    by.into_iter().chain(conditions).collect::<Vec<_>>().join(", ")
 }
 
 fn tone(decision: Decision) -> Tone {

@@ -2,6 +2,7 @@
 
 use super::{Context, Section};
 use crate::{
+    record::Outcome,
     report::{
         block::{Block, Cell, Table, Tone},
         figures,
@@ -44,6 +45,10 @@ fn cells(context: &Context) -> Table {
     let evidence = context.evidence;
     let mut columns = context.configuration_columns();
     columns.extend(COLUMNS.map(|(title, unit)| (title.to_owned(), unit)));
+    let has_ranges = (0..evidence.plan.n_cells()).any(|cell| evidence.plan.cell(cell).range_keys().is_some());
+    if has_ranges {
+        columns.push(("keys per range query".to_owned(), Some("")));
+    }
     let mut table = Table::new("Throughput of every cell", &columns);
     for (group, lead) in evidence.summary.groups.iter().zip(&context.leads) {
         let most = group.iter().flat_map(|&cell| &evidence.summary.cell(cell).values).copied().fold(0.0, f64::max);
@@ -52,16 +57,39 @@ fn cells(context: &Context) -> Table {
             // Where none is distinguishable from the fastest, none stands out.
             let leads = lead.next.is_some() && lead.leaders.contains(&cell);
             row.extend(cell_numbers(context, evidence.summary.cell(cell), leads, most));
+            if has_ranges {
+                row.push(keys_per_range(context, evidence.summary.cell(cell)));
+            }
             table.row(row);
         }
     }
-    table.noted(
+    let ranges = if has_ranges {
+        " A range query is one operation, however many keys it finds; how many it finds stands beside, over the trials that \
+         count."
+    } else {
+        ""
+    };
+    table.noted(format!(
         "Throughput is the sum over the threads of operations over that thread's own measured time. The interval is the \
          exact percentile bootstrap of the median; at five trials or fewer there is none that reaches 95 %, so every \
          trial is shown. Bold: the fastest of its configuration and what is not distinguishable from it. Every trial is drawn or listed; a drawing goes from zero to the \
          fastest trial of the configuration. Outliers are counted, \
-         by modified z-score and by Tukey's fences, and kept.",
-    )
+         by modified z-score and by Tukey's fences, and kept.{ranges}"
+    ))
+}
+
+/// Keys that a range query of the cell finds, on average over all of its trials that count.
+fn keys_per_range(context: &Context, summary: &CellSummary) -> Cell {
+    let (mut queries, mut keys) = (0_u64, 0_u64);
+    for &record_idx in &summary.records {
+        if let Outcome::Replied(reply) = &context.evidence.trials[record_idx].outcome {
+            for thread in &reply.threads {
+                queries = queries.saturating_add(thread.operations.range.attempted);
+                keys = keys.saturating_add(thread.operations.range_keys);
+            }
+        }
+    }
+    Cell::new(if queries == 0 { NONE.to_owned() } else { number::fixed(keys as f64 / queries as f64, 1) })
 }
 
 fn cell_numbers(context: &Context, summary: &CellSummary, leads: bool, most: f64) -> Vec<Cell> {

@@ -4,6 +4,8 @@
 
 mod table;
 
+use rare_workloads::reclaim::BATCHES;
+
 use super::{
     value::Parameter,
     words::{self, Word},
@@ -78,6 +80,8 @@ pub enum Kind {
     Structures,
     /// A linked allocator or `{preload: PATH}`.
     Allocator,
+    /// A scheme or `{hyaline: {batch: COUNT}}`.
+    Reclamation,
     /// A policy or `{cpus: […]}`.
     Pinning,
     /// A count up to this, or `all`.
@@ -91,6 +95,11 @@ pub enum Kind {
     Distribution,
     /// A word, a percentage or a count of keys.
     Prefill,
+    /// A word or a size in keys, up to this.
+    RangeQuery {
+        /// Largest size.
+        max: u64,
+    },
     /// Rules over cells.
     Exclude,
     /// Cells to add.
@@ -166,6 +175,10 @@ impl Field {
             }
             Kind::Structures => "names of the catalogue, or `{use: NAME, as: LABEL, …}`".to_owned(),
             Kind::Allocator => format!("{}, or `{{preload: /PATH}}`", listing(words::ALLOCATORS)),
+            Kind::Reclamation => {
+                let (least, most) = (BATCHES.start(), BATCHES.end());
+                format!("{}, or `{{hyaline: {{batch: {least}}}}}` to `{most}`", listing(words::RECLAMATION))
+            }
             Kind::Pinning => format!("{}, or `{{cpus: [0, 2]}}`", listing(words::PINNING)),
             Kind::Threads { max } => format!("`1` to `{max}`, or `all` CPUs that the machine allows"),
             Kind::Mixes => {
@@ -173,6 +186,9 @@ impl Field {
             }
             Kind::Distribution => "`uniform`, or `{zipf: 0.99}` with an exponent from `0.01` to `5`".to_owned(),
             Kind::Prefill => "`none`, `half`, `full`, a percentage of the key range, or a count of keys".to_owned(),
+            Kind::RangeQuery { max } => {
+                format!("`none`, or `1` to `{}` keys, also as `{{size: 100}}`", Quantity::Count.write(max))
+            }
             Kind::Exclude => {
                 "a list of rules `{PARAMETER: VALUE, …}`, with lists, `{over: …}` and `{under: …}`".to_owned()
             }

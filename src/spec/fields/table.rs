@@ -70,9 +70,9 @@ pub static FIELDS: &[Field] = &[
     Field {
         key: "reclamation",
         parameter: Some(Parameter::Reclamation),
-        kind: Kind::Word(words::RECLAMATION),
+        kind: Kind::Reclamation,
         default: Default::Text("epoch"),
-        meaning: "How removed nodes are given back.",
+        meaning: "How removed nodes are given back. `hyaline` frees them by batches, whose size can be set.",
         reason: "Leaking (`none`) flatters a structure, and epochs are the cheapest scheme that can be used.",
         class: Class::Identity,
     },
@@ -136,10 +136,12 @@ pub static FIELDS: &[Field] = &[
     Field {
         key: "range_query",
         parameter: Some(Parameter::RangeQuery),
-        kind: Kind::Word(words::RANGE_QUERIES),
+        kind: Kind::RangeQuery { max: 1_000_000_000_000 },
         default: Default::Text("none"),
-        meaning: "Range queries among the operations.",
-        reason: "Most structures of the literature do not support them.",
+        meaning: "Keys in the interval of a range query, which begins with a key drawn like any other. How many of the \
+                  operations are range queries is the share `range` of a mix. Each asks how many keys are present and for \
+                  their sum, as they are at one moment, and is one operation.",
+        reason: "Most structures of the literature have no range query that is linearizable.",
         class: Class::Identity,
     },
     Field {

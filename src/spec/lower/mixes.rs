@@ -7,6 +7,7 @@ use super::{
         suggest,
         tree::{self, Entry, Node},
         value::{Parameter, Value},
+        words::enumerate,
     },
     Draft, Lowering, Placed,
 };
@@ -16,7 +17,7 @@ use crate::{
 };
 
 /// The operations of the family, in the order of a mix.
-const OPERATIONS: [&str; 3] = ["insert", "remove", "contains"];
+pub(crate) const OPERATIONS: [&str; 4] = ["insert", "remove", "contains", "range"];
 
 /// A whole in basis points, wide enough for sums of hostile shares.
 const WHOLE: u64 = Mix::WHOLE as u64;
@@ -59,7 +60,7 @@ impl Lowering<'_> {
         if draft.zip.iter().any(|group| group.value.contains(&Parameter::Mix)) {
             return;
         }
-        let rank = |mix: &Mix| (mix.contains, mix.remove, mix.insert);
+        let rank = |mix: &Mix| (mix.contains + mix.range, mix.remove, mix.insert, mix.range);
         draft.axes[Parameter::Mix as usize].values.sort_by_key(|placed| match &placed.value {
             Value::Mix(mix) => rank(mix),
             other => unreachable!("the axis of mixes holds {other:?}"),
@@ -77,7 +78,7 @@ impl Lowering<'_> {
                 let message = format!("no operation {}", quote(key.text()));
                 let help = match suggest::closest(key.text(), OPERATIONS) {
                     Some(meant) => format!("did you mean `{meant}`?"),
-                    None => "the operations are `insert`, `remove` and `contains`".to_owned(),
+                    None => format!("the operations are {}", enumerate(OPERATIONS)),
                 };
                 self.report(Diagnostic::new(&codes::UNKNOWN_KEY, key.at.clone(), message).help(help));
                 continue;
@@ -100,9 +101,9 @@ impl Lowering<'_> {
     }
 
     /// Checks that the shares are a whole, and gives the rest to the one that takes it.
-    fn whole(&mut self, node: &Node, mut shares: [u64; 3], rest: Option<(usize, &Node)>) -> Option<Mix> {
+    fn whole(&mut self, node: &Node, mut shares: [u64; OPERATIONS.len()], rest: Option<(usize, &Node)>) -> Option<Mix> {
         let sum: u64 = shares.iter().sum();
-        let points = |share: u64| BasisPoints(u32::try_from(share).expect("at most three wholes"));
+        let points = |share: u64| BasisPoints(u32::try_from(share).expect("at most as many wholes as operations"));
         match rest {
             Some((operation, _)) if sum < WHOLE => shares[operation] = WHOLE - sum,
             Some((_, at)) => {
@@ -117,8 +118,8 @@ impl Lowering<'_> {
             }
             None => {}
         }
-        let [insert, remove, contains] = shares.map(|share| points(share).0);
-        Some(Mix { insert, remove, contains })
+        let [insert, remove, contains, range] = shares.map(|share| points(share).0);
+        Some(Mix { insert, remove, contains, range })
     }
 }
 

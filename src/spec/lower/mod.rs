@@ -23,7 +23,8 @@ use super::{
 };
 use crate::diag::{Diagnostic, Span, codes, quote};
 
-pub(crate) use structures::Used;
+pub(crate) use mixes::OPERATIONS;
+pub(crate) use structures::{Used, entry_key};
 
 /// Something with the place where it is written; an empty place means that no one wrote it.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -6,7 +6,7 @@ use super::{
         model::{Condition, Inclusion, Rule},
         suggest,
         tree::{self, Entry, Node},
-        value::{Parameter, Threads, Value},
+        value::{Parameter, RangeQuery, Threads, Value},
         words::enumerate,
     },
     Draft, Lowering,
@@ -40,7 +40,7 @@ impl Condition {
 fn number_of(value: &Value) -> Option<u64> {
     match value {
         Value::Threads(Threads::Count(count)) => Some(u64::from(*count)),
-        Value::Count(number) => Some(*number),
+        Value::Count(number) | Value::RangeQuery(RangeQuery::Keys(number)) => Some(*number),
         Value::Duration(duration) => Some(duration.0),
         Value::Bytes(bytes) => Some(bytes.0),
         _ => None,
@@ -250,7 +250,7 @@ pub(super) fn is_possible(draft: &Draft, rule: &Rule) -> bool {
 fn quantity_of(field: &Field) -> Option<Quantity> {
     match field.kind {
         Kind::Number { quantity, .. } => Some(quantity),
-        Kind::Threads { .. } => Some(Quantity::Count),
+        Kind::Threads { .. } | Kind::RangeQuery { .. } => Some(Quantity::Count),
         _ => None,
     }
 }

@@ -2,13 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use rare_workloads::structures::Structure;
+use rare_workloads::structures::{ParameterInfo, Structure};
 
 use super::{
     super::{
         fields, suggest,
         tree::{self, Entry, Node},
         value::{Parameter, StructureUse, Value},
+        words,
     },
     Draft, Lowering, Override, Placed,
 };
@@ -37,6 +38,11 @@ const OVERRIDES: &[(&str, Parameter)] = &[
     ("object_pool", Parameter::ObjectPool),
     ("padding", Parameter::NodePadding),
 ];
+
+/// Returns the key by which a structure's entry fixes a parameter for itself, if it can.
+pub(crate) fn entry_key(parameter: Parameter) -> Option<&'static str> {
+    OVERRIDES.iter().find(|(_, known)| *known == parameter).map(|(key, _)| *key)
+}
 
 impl Lowering<'_> {
     /// Lowers the structures of the spec.
@@ -71,7 +77,8 @@ impl Lowering<'_> {
     fn entry(&mut self, draft: &mut Draft, node: &Node, entries: &[Entry]) -> Option<(StructureUse, Span)> {
         let Some(name) = node.get("use") else {
             let diagnostic = Diagnostic::new(&codes::MISSING_KEY, node.at.clone(), "the entry names no structure");
-            self.report(diagnostic.help("write `{use: NAME, …}`"));
+            let keyed = entries.iter().map(|entry| entry.key.text()).find(|key| self.catalogue.find(key).is_some());
+            self.report(diagnostic.help(format!("write `{{use: {}, …}}`", keyed.unwrap_or("NAME"))));
             return None;
         };
         let structure = self.catalogued(name);
@@ -108,7 +115,7 @@ impl Lowering<'_> {
                     value: Placed { value: lowered, at: value.at.clone() },
                 }));
             } else if let Some(info) = structure.info.parameters.iter().find(|info| info.name == text) {
-                if let Some(number) = self.number(text, value, Quantity::Count, info.range) {
+                if let Some(number) = self.own_parameter(structure, info, value) {
                     parameters.insert(text.to_owned(), number);
                 }
             } else {
@@ -116,6 +123,24 @@ impl Lowering<'_> {
             }
         }
         parameters
+    }
+
+    /// Lowers the value of a parameter of the structure's own, of which an entry has one.
+    fn own_parameter(&mut self, structure: &Structure, info: &ParameterInfo, value: &Node) -> Option<u64> {
+        let name = info.name;
+        if matches!(value.kind, tree::Kind::Sequence(_)) {
+            let message = format!("expected one value of `{name}`, found a list");
+            let help =
+                format!("write an entry for each value: `{{use: {0}, as: {0}-a, {name}: …}}`", structure.info.name);
+            self.report(Diagnostic::new(&codes::SHAPE, value.at.clone(), message).help(help));
+            return None;
+        }
+        let n_found = self.found.len();
+        let number = self.number(name, value, Quantity::Count, info.range);
+        if let [refusal] = &mut self.found[n_found..] {
+            *refusal = refusal.clone().help(format!("`rare explain {}` says what it means", structure.info.name));
+        }
+        number
     }
 
     fn unknown_parameter(&mut self, structure: &Structure, text: &str, at: &Span) {
@@ -128,7 +153,7 @@ impl Lowering<'_> {
             None if fields::find(text).is_some() => {
                 format!("write `{text}` beside `structures`; it is the same for all")
             }
-            None => format!("an entry takes {}", super::super::words::enumerate(known)),
+            None => format!("an entry takes {}", words::enumerate(known)),
         };
         self.report(Diagnostic::new(&codes::STRUCTURE_PARAMETER, at.clone(), message).help(help));
     }
@@ -146,19 +171,29 @@ impl Lowering<'_> {
         let built = || self.catalogue.structures.iter().map(|structure| structure.info.name);
         if self.catalogue.planned.contains(&name) {
             let message = format!("the structure `{name}` is not built yet");
-            let help = format!("this version has {}", super::super::words::enumerate(built()));
+            let help = format!("this version has {}", words::enumerate(built()));
             let diagnostic = Diagnostic::new(&codes::NOT_BUILT, node.at.clone(), message);
             self.report(diagnostic.label("known, but not in this version").help(help));
             return None;
         }
         let diagnostic =
             Diagnostic::new(&codes::UNKNOWN_STRUCTURE, node.at.clone(), format!("no structure {}", quote(name)));
-        let help = match suggest::closest(name, built().chain(self.catalogue.planned.iter().copied())) {
-            Some(meant) => format!("did you mean `{meant}`?"),
-            None => format!("this version has {}", super::super::words::enumerate(built())),
-        };
-        self.report(diagnostic.label("not in the catalogue").help(help));
+        self.report(diagnostic.label("not in the catalogue").help(self.meant_or_all(name)));
         None
+    }
+
+    /// Says which structures may be meant by a name that none has: by words of their statements, or by spelling.
+    fn meant_or_all(&self, name: &str) -> String {
+        let built = || self.catalogue.structures.iter().map(|structure| structure.info.name);
+        let described: Vec<&str> = self.catalogue.described(name).collect();
+        match suggest::closest(name, built().chain(self.catalogue.planned.iter().copied())) {
+            _ if !described.is_empty() => format!("did you mean {}?", words::alternatives(described)),
+            Some(meant) => format!("did you mean `{meant}`?"),
+            None => {
+                let all = words::enumerate(built());
+                format!("this version has {all}; `rare list structures` says what each is")
+            }
+        }
     }
 }
 

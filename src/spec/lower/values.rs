@@ -1,13 +1,16 @@
 //! Single values of parameters.
 
-use rare_workloads::protocol::{Distribution, Reclamation};
+use rare_workloads::{
+    protocol::{Distribution, Reclamation},
+    reclaim::BATCHES,
+};
 
 use super::{
     super::{
         fields::{Field, Kind},
         suggest,
         tree::{self, Entry, Node},
-        value::{Allocator, Parameter, Pinning, Prefill, Threads, Value},
+        value::{Allocator, Parameter, Pinning, Prefill, RangeQuery, Threads, Value},
         words::{self, Word},
     },
     Lowering,
@@ -41,10 +44,12 @@ impl Lowering<'_> {
             }
             Kind::Word(words) => self.word(words, &[], node).map(|word| word_value(parameter, word)),
             Kind::Allocator => self.allocator(node).map(Value::Allocator),
+            Kind::Reclamation => self.reclamation(node).map(Value::Reclamation),
             Kind::Pinning => self.pinning(node).map(Value::Pinning),
             Kind::Threads { max } => self.threads(field.key, node, max).map(Value::Threads),
             Kind::Distribution => self.distribution(node).map(Value::Distribution),
             Kind::Prefill => self.prefill(node).map(Value::Prefill),
+            Kind::RangeQuery { max } => self.range_query(field.key, node, max).map(Value::RangeQuery),
             _ => unreachable!("`{}` is not a parameter with nameless values", field.key),
         }
     }
@@ -66,6 +71,24 @@ impl Lowering<'_> {
         let diagnostic = Diagnostic::new(&codes::RELATIVE_PATH, node.at.clone(), message);
         self.report(diagnostic.help("write the whole path, beginning with `/`"));
         None
+    }
+
+    fn reclamation(&mut self, node: &Node) -> Option<Reclamation> {
+        const FORM: &str = "`{hyaline: {batch: 32}}`";
+        if let Some(entries) = node.entries() {
+            let parameters = self.only(node, entries, "hyaline", FORM)?;
+            let Some(entries) = parameters.entries() else {
+                self.wrong_shape(parameters, "a mapping, such as `{batch: 32}`");
+                return None;
+            };
+            let batch = self.only(parameters, entries, "batch", FORM)?;
+            let bounds = (u64::from(*BATCHES.start()), u64::from(*BATCHES.end()));
+            let batch = self.number("batch", batch, Quantity::Integer, bounds)?;
+            return Some(Reclamation::Hyaline { batch: u32::try_from(batch).expect("bounded by BATCHES") });
+        }
+        let word = self.word(words::RECLAMATION, &[], node)?;
+        let scheme = Reclamation::ALL.iter().find(|scheme| scheme.name() == word.name);
+        Some(*scheme.expect("a test holds the built words to the worker's schemes"))
     }
 
     fn pinning(&mut self, node: &Node) -> Option<Pinning> {
@@ -166,6 +189,17 @@ impl Lowering<'_> {
         }
     }
 
+    fn range_query(&mut self, key: &str, node: &Node, max: u64) -> Option<RangeQuery> {
+        let size = match (node.entries(), &node.kind) {
+            (Some(entries), _) => self.only(node, entries, "size", "`{size: 100}`")?,
+            (None, tree::Kind::Scalar(scalar)) if scalar.text.starts_with(char::is_alphabetic) => {
+                return self.word(words::RANGE_QUERIES, &[], node).map(|_| RangeQuery::None);
+            }
+            _ => node,
+        };
+        self.number(key, size, Quantity::Count, (1, max)).map(RangeQuery::Keys)
+    }
+
     /// Returns the value of the only key that a small mapping may have.
     fn only<'n>(&mut self, node: &Node, entries: &'n [Entry], key: &str, form: &str) -> Option<&'n Node> {
         let mut value = None;
@@ -200,10 +234,6 @@ pub(super) fn number_value(quantity: Quantity, number: u64) -> Value {
 
 fn word_value(parameter: Parameter, word: &'static Word) -> Value {
     match parameter {
-        Parameter::Reclamation => {
-            let scheme = Reclamation::ALL.iter().find(|scheme| scheme.name() == word.name);
-            Value::Reclamation(*scheme.expect("a test holds the built words to the worker's schemes"))
-        }
         Parameter::NodePadding | Parameter::HarnessPadding => {
             Value::Count(word.name.parse().expect("paddings are listed as numbers"))
         }

@@ -51,9 +51,9 @@ struct NamedMix {
 
 /// All that is measured, by the shares of insert, remove and contains in percent.
 const MIXES: [NamedMix; 3] = [
-    NamedMix { name: "50/50/0", mix: Mix { insert: 5_000, remove: 5_000, contains: 0 } },
-    NamedMix { name: "10/10/80", mix: Mix { insert: 1_000, remove: 1_000, contains: 8_000 } },
-    NamedMix { name: "0/0/100", mix: Mix { insert: 0, remove: 0, contains: 10_000 } },
+    NamedMix { name: "50/50/0", mix: Mix { insert: 5_000, remove: 5_000, contains: 0, range: 0 } },
+    NamedMix { name: "10/10/80", mix: Mix { insert: 1_000, remove: 1_000, contains: 8_000, range: 0 } },
+    NamedMix { name: "0/0/100", mix: Mix { insert: 0, remove: 0, contains: 10_000, range: 0 } },
 ];
 
 fn main() -> ExitCode {

@@ -65,7 +65,7 @@ fn measure(structure: &str, seed: u64) -> Result<Times, String> {
         key_range: KEY_RANGE,
         prefill_keys: N_KEYS,
         held_keys: N_KEYS,
-        mix: Mix { insert: 10_000, remove: 0, contains: 0 },
+        mix: Mix { insert: 10_000, remove: 0, contains: 0, range: 0 },
         n_threads: 2,
         length: Length::Nanos(1_000_000),
         seed,

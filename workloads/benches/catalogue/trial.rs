@@ -8,6 +8,7 @@ use std::{
     process::{Command, Stdio},
 };
 
+use rare_workloads::nodes::Nodes;
 use rare_workloads::protocol::{
     ALLOCATOR_VARIABLE, AllocatorRequest, Distribution, FORMAT, Length, Mix, REPLY_FD, Reclamation, Reply, Request,
     frame,
@@ -54,6 +55,8 @@ impl Trial<'_> {
             length: self.length,
             seed: self.seed,
             nice: 0,
+            nodes: Nodes::PLAIN,
+            range_keys: None,
         }
     }
 

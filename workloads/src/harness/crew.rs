@@ -4,20 +4,23 @@
 //! Everything written in the window lies on its own line of 128 bytes, since neighbouring lines of 64 are fetched in
 //! pairs.
 
-use std::{
-    hint,
-    ops::Deref,
-    sync::{
-        Condvar, Mutex, MutexGuard, PoisonError,
-        atomic::{
-            AtomicBool, AtomicU32, AtomicU64,
-            Ordering::{AcqRel, Acquire, Relaxed, Release},
-        },
-    },
-    thread,
-};
+use std::{ops::Deref, sync::PoisonError, thread};
 
+#[cfg(all(test, feature = "schedules"))]
+mod models;
+
+#[cfg(all(test, feature = "schedules"))]
+use self::models::clock;
+#[cfg(not(all(test, feature = "schedules")))]
 use super::clock;
+use crate::sync::crew::{
+    Condvar, Mutex, MutexGuard,
+    atomic::{
+        AtomicBool, AtomicU32, AtomicU64,
+        Ordering::{AcqRel, Acquire, Relaxed, Release},
+    },
+    hint, yield_now,
+};
 
 /// A value alone on its cache lines.
 #[derive(Debug, Default)]
@@ -133,7 +136,7 @@ impl Crew {
         for n_spins in 0_u32.. {
             match self.opened_ns.load(Acquire) {
                 0 if n_spins < SPINS => hint::spin_loop(),
-                0 => thread::yield_now(),
+                0 => yield_now(),
                 NEVER => break,
                 opened_ns => return Ok(opened_ns),
             }

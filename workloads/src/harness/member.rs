@@ -7,12 +7,14 @@ use super::{
     crew::{Abandoned, Crew, Gate},
     kernel::{Migrations, Usage},
     pin::{self, AllowedCpus},
-    window::{self, Countdown, Done, Flag, Generator},
+    repertoire::Repertoire,
+    window::{self, Ask, Countdown, Done, Flag, Generator, Ranges},
 };
 use crate::{
     alloc::Counts,
     families::set::{ConcurrentSet, SetHandle},
     keys::{KeyPlan, KeySource, PrefillShare, ThreadKeys},
+    nodes,
     protocol::{Length, Request, ThreadReply},
 };
 
@@ -64,6 +66,15 @@ impl From<String> for Failure {
     }
 }
 
+/// Which thread of the trial it is, and where it runs.
+pub(crate) struct Place {
+    pub thread_idx: u32,
+    pin: Pin,
+}
+
+/// What the window of one thread allocated and did.
+pub(crate) type Measured = (Counts, ThreadReply);
+
 /// Where the thread may run: as asked, and as the kernel says.
 struct Pin {
     cpu_asked: Option<u32>,
@@ -78,19 +89,22 @@ impl Pin {
 }
 
 /// The body of one thread; a failure or a panic abandons the trial for all.
-pub(crate) fn run<S: ConcurrentSet>(stage: &Stage<'_, S>, thread_idx: u32) -> Result<Report, Failure> {
+pub(crate) fn run<S: ConcurrentSet, P: Repertoire<S>>(
+    stage: &Stage<'_, S>,
+    thread_idx: u32,
+) -> Result<Report, Failure> {
     let _watch = stage.crew.watch();
-    let report = phases(stage, thread_idx);
+    let report = phases::<S, P>(stage, thread_idx);
     if report.is_err() {
         stage.crew.abandon();
     }
     report
 }
 
-fn phases<S: ConcurrentSet>(stage: &Stage<'_, S>, thread_idx: u32) -> Result<Report, Failure> {
+fn phases<S: ConcurrentSet, P: Repertoire<S>>(stage: &Stage<'_, S>, thread_idx: u32) -> Result<Report, Failure> {
     let request = stage.request;
     // First of all, so that no memory comes from another node. The thread was started on that CPU already.
-    let pin = Pin::new(request.cpus[thread_idx as usize])?;
+    let place = Place { thread_idx, pin: Pin::new(request.cpus[thread_idx as usize])? };
     let keys = stage.key_plan.thread(request.seed, thread_idx);
     warm_parking_lot();
 
@@ -100,15 +114,16 @@ fn phases<S: ConcurrentSet>(stage: &Stage<'_, S>, thread_idx: u32) -> Result<Rep
     let (thread, mut counts, window_counts) = with_set(stage, |set| {
         let (mut counts, mut handle) = Counts::during(|| set.handle());
         let outcome = match keys {
-            ThreadKeys::Uniform(keys) => measure(stage, &mut handle, keys, thread_idx, pin),
-            ThreadKeys::Alias(keys) => measure(stage, &mut handle, keys, thread_idx, pin),
-            ThreadKeys::Stream(keys) => measure(stage, &mut handle, keys, thread_idx, pin),
+            ThreadKeys::Uniform(keys) => P::measure(stage, &mut handle, keys, place),
+            ThreadKeys::Alias(keys) => P::measure(stage, &mut handle, keys, place),
+            ThreadKeys::Stream(keys) => P::measure(stage, &mut handle, keys, place),
         };
         let (window_counts, thread) = outcome?;
         // Handles live on until memory was measured: what they hold back is part of it.
         stage.crew.pass(Gate::Closed)?;
         counts += window_counts;
         counts += Counts::during(|| drop(handle)).0;
+        counts += Counts::during(nodes::flush_this_thread).0;
         Ok((thread, counts, window_counts))
     })?;
     counts += filled.counts;
@@ -144,53 +159,54 @@ fn fill<S: ConcurrentSet>(set: &S, request: &Request, thread_idx: u32) -> Filled
     filled
 }
 
-/// Waits at the start line and runs the window between two stamps of everything.
-fn measure<S, H: SetHandle, K: KeySource>(
-    stage: &Stage<'_, S>,
-    handle: &mut H,
-    keys: K,
-    thread_idx: u32,
-    pin: Pin,
-) -> Result<(Counts, ThreadReply), Failure> {
-    let generator = Generator::new(keys, stage.request.mix, stage.request.seed, thread_idx);
-    let progress = &stage.crew.progress[thread_idx as usize];
-    let migrations = Migrations::of_this_thread();
+impl<S> Stage<'_, S> {
+    /// Waits at the start line and runs the window between two stamps of everything.
+    pub(crate) fn measure<H: SetHandle, K: KeySource, R: Ranges<Query: Ask<H>>>(
+        &self,
+        handle: &mut H,
+        generator: Generator<K, R>,
+        place: Place,
+    ) -> Result<Measured, Failure> {
+        let Place { thread_idx, pin } = place;
+        let progress = &self.crew.progress[thread_idx as usize];
+        let migrations = Migrations::of_this_thread();
 
-    let opened_ns = stage.crew.start()?;
-    let migrations_before = migrations.count();
-    let usage_before = Usage::of_this_thread();
-    let cpu_at_start = pin::current_cpu();
-    let start_ns = clock::now_ns();
-    let (counts, done) = Counts::during(|| match stage.request.length {
-        Length::Nanos(_) => window::run(handle, generator, Flag(&stage.crew.stop), progress),
-        Length::Accounting { operations } => window::run(handle, generator, Countdown(operations), progress),
-    });
-    let stop_ns = clock::now_ns();
-    let cpu_at_end = pin::current_cpu();
-    let usage = Usage::of_this_thread().since(usage_before);
-    let migrations = migrations.count().and_then(|after| Ok(after - migrations_before?));
+        let opened_ns = self.crew.start()?;
+        let migrations_before = migrations.count();
+        let usage_before = Usage::of_this_thread();
+        let cpu_at_start = pin::current_cpu();
+        let start_ns = clock::now_ns();
+        let (counts, done) = Counts::during(|| match self.request.length {
+            Length::Nanos(_) => window::run(handle, generator, Flag(&self.crew.stop), progress),
+            Length::Accounting { operations } => window::run(handle, generator, Countdown(operations), progress),
+        });
+        let stop_ns = clock::now_ns();
+        let cpu_at_end = pin::current_cpu();
+        let usage = Usage::of_this_thread().since(usage_before);
+        let migrations = migrations.count().and_then(|after| Ok(after - migrations_before?));
 
-    let Done { operations, inserted_sum, removed_sum } = done;
-    let thread = ThreadReply {
-        cpu_asked: pin.cpu_asked,
-        cpus_allowed: pin.cpus_allowed,
-        cpu_at_start,
-        cpu_at_end,
-        start_ns: start_ns - opened_ns,
-        // The clock may stand still for a window of no operations; a stop is after its start all the same.
-        stop_ns: stop_ns.max(start_ns + 1) - opened_ns,
-        operations,
-        inserted_sum,
-        removed_sum,
-        user_ns: usage.user_ns,
-        system_ns: usage.system_ns,
-        voluntary_switches: usage.voluntary_switches,
-        involuntary_switches: usage.involuntary_switches,
-        migrations,
-        minor_faults: usage.minor_faults,
-        major_faults: usage.major_faults,
-    };
-    Ok((counts, thread))
+        let Done { operations, inserted_sum, removed_sum } = done;
+        let thread = ThreadReply {
+            cpu_asked: pin.cpu_asked,
+            cpus_allowed: pin.cpus_allowed,
+            cpu_at_start,
+            cpu_at_end,
+            start_ns: start_ns - opened_ns,
+            // The clock may stand still for a window of no operations; a stop is after its start all the same.
+            stop_ns: stop_ns.max(start_ns + 1) - opened_ns,
+            operations,
+            inserted_sum,
+            removed_sum,
+            user_ns: usage.user_ns,
+            system_ns: usage.system_ns,
+            voluntary_switches: usage.voluntary_switches,
+            involuntary_switches: usage.involuntary_switches,
+            migrations,
+            minor_faults: usage.minor_faults,
+            major_faults: usage.major_faults,
+        };
+        Ok((counts, thread))
+    }
 }
 
 /// Lets parking_lot make its process-wide table of waiting threads now: it is made when a thread first waits, grows with

@@ -9,10 +9,12 @@ mod kernel;
 mod member;
 mod memory;
 pub mod pin;
+mod repertoire;
 mod trial;
 pub mod window;
 
 pub(crate) use clock::now_ns;
-pub use driver::SetDriver;
+pub(crate) use driver::drivers;
+pub use driver::{RangeSetDriver, SetDriver, under_every_scheme};
 pub use trial::Measurements;
 pub(crate) use trial::panic_message;

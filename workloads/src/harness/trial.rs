@@ -14,11 +14,13 @@ use super::{
     member::{self, Failure, Report, Stage},
     memory,
     pin::{self, AllowedCpus},
+    repertoire::Repertoire,
 };
 use crate::{
     alloc::{Counts, Dispatch},
     families::set::ConcurrentSet,
     keys::KeyPlan,
+    nodes,
     protocol::{Accounting, Audit, Length, Memory, Prefill, Request, Sample, ThreadReply},
 };
 
@@ -53,11 +55,11 @@ pub struct Measurements {
     pub structure: Option<Box<dyn Any + Send>>,
 }
 
-/// Runs one trial of the structure `S`.
+/// Runs one trial of the structure `S`, asking of it what `P` has.
 ///
 /// # Errors
 /// In words: what could not be done as the request asks, or the message of a panic in a thread.
-pub(crate) fn run<S: ConcurrentSet>(request: &Request) -> Result<Measurements, String> {
+pub(crate) fn run<S: ConcurrentSet, P: Repertoire<S>>(request: &Request) -> Result<Measurements, String> {
     let accounting = matches!(request.length, Length::Accounting { .. });
     if accounting {
         Dispatch::start_counting()?;
@@ -65,6 +67,9 @@ pub(crate) fn run<S: ConcurrentSet>(request: &Request) -> Result<Measurements, S
     let n_threads = u32::try_from(request.cpus.len()).map_err(|_| "too many threads".to_owned())?;
     if n_threads == 0 {
         return Err("a trial needs at least one thread".to_owned());
+    }
+    if request.mix.range > 0 && !P::HAS_RANGES {
+        return Err(format!("`{}` has no range query", request.structure));
     }
     let stage = Stage::<S> {
         request,
@@ -74,7 +79,7 @@ pub(crate) fn run<S: ConcurrentSet>(request: &Request) -> Result<Measurements, S
     };
     let (conducted, reports) = thread::scope(|scope| {
         let _watch = stage.crew.watch();
-        let (threads, started) = start_threads(scope, &stage);
+        let (threads, started) = start_threads::<S, P>(scope, &stage);
         let conducted = started.map_err(Failure::from).and_then(|started_ns| conduct(&stage, started_ns));
         if conducted.is_err() {
             stage.crew.abandon();
@@ -105,7 +110,7 @@ type Member<'scope> = ScopedJoinHandle<'scope, Result<Report, Failure>>;
 
 /// Starts each thread on its CPU: it inherits the pin of this one, so that nothing of it is ever elsewhere. Returns the
 /// threads started even when a later one could not be, and when the first one was.
-fn start_threads<'scope, 'env, S: ConcurrentSet>(
+fn start_threads<'scope, 'env, S: ConcurrentSet, P: Repertoire<S>>(
     scope: &'scope Scope<'scope, 'env>,
     stage: &'env Stage<'_, S>,
 ) -> (Vec<Member<'scope>>, Result<u64, String>) {
@@ -116,7 +121,7 @@ fn start_threads<'scope, 'env, S: ConcurrentSet>(
         for (thread_idx, &cpu) in (0..).zip(&stage.request.cpus) {
             cpu.map_or_else(|| allowed.restore(), pin::pin_to)?;
             let thread = thread::Builder::new()
-                .spawn_scoped(scope, move || member::run(stage, thread_idx))
+                .spawn_scoped(scope, move || member::run::<S, P>(stage, thread_idx))
                 .map_err(|error| format!("cannot start thread {thread_idx}: {error}"))?;
             threads.push(thread);
         }
@@ -262,7 +267,10 @@ fn finish<S: ConcurrentSet>(mut set: S, conducted: Conducted, reports: Vec<Repor
 
     let (accounting, drop_ns, structure) = if matches!(request.length, Length::Accounting { .. }) {
         let drop_ns = clock::now_ns();
-        let (mut counts, ()) = Counts::during(|| drop(set));
+        let (mut counts, ()) = Counts::during(|| {
+            drop(set);
+            nodes::flush_this_thread();
+        });
         let drop_ns = clock::now_ns() - drop_ns;
         for part in [conducted.made_counts, conducted.audit_counts, audit_counts] {
             counts += part;

@@ -2,28 +2,101 @@
 //!
 //! No clock, no allocation, no virtual call, and no write that another thread reads but the thread's own progress, on a
 //! line of its own.
+//!
+//! Range queries are a type of the generator. Without them the loop is compiled as if there were none: their type then has
+//! no value, so no draw is compared with their share and no branch leads to them.
 
-use std::{
-    hint::black_box,
-    sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
-};
+use std::{convert::Infallible, hint::black_box};
 
 use crate::{
-    families::set::SetHandle,
+    families::set::{RangeAnswer, RangeHandle, SetHandle},
     keys::KeySource,
     protocol::{Mix, Operations, Tally},
     rng::{Phase, Xoshiro256PlusPlus},
+    sync::crew::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
 };
 
-/// What to do next.
+/// What to do next. `Q` is a range query; [`Infallible`] where there is none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Operation {
+pub enum Operation<Q = Infallible> {
     /// Insert the key.
     Insert,
     /// Remove the key.
     Remove,
     /// Look the key up.
     Contains,
+    /// Query the interval that begins with the key.
+    Range(Q),
+}
+
+/// Whether a generator draws range queries, and which.
+pub trait Ranges {
+    /// A range query, but for the key that begins it.
+    type Query;
+
+    /// Returns the query if a draw that is neither an insert nor a remove is one.
+    fn query(&self, choice: u64) -> Option<Self::Query>;
+}
+
+/// A range query as a handle of type `H` answers it.
+pub trait Ask<H> {
+    /// Queries the interval that begins with `lo`.
+    fn ask(self, handle: &mut H, lo: u64) -> RangeAnswer;
+}
+
+/// No range queries.
+#[derive(Clone, Copy, Debug)]
+pub struct NoRanges;
+
+impl Ranges for NoRanges {
+    type Query = Infallible;
+
+    #[inline(always)]
+    fn query(&self, _choice: u64) -> Option<Infallible> {
+        None
+    }
+}
+
+impl<H> Ask<H> for Infallible {
+    #[inline(always)]
+    fn ask(self, _handle: &mut H, _lo: u64) -> RangeAnswer {
+        match self {}
+    }
+}
+
+/// Range queries that all have one size.
+#[derive(Clone, Copy, Debug)]
+pub struct SizedRanges {
+    size: Size,
+    /// Draws below this, and neither inserts nor removes, are range queries; at most 2^32.
+    below: u64,
+}
+
+impl SizedRanges {
+    /// Prepares the range queries of a mix, each over `n_keys` keys.
+    pub fn new(mix: Mix, n_keys: u64) -> Self {
+        Self { size: Size(n_keys), below: threshold(mix.insert + mix.remove + mix.range) }
+    }
+}
+
+impl Ranges for SizedRanges {
+    type Query = Size;
+
+    #[inline(always)]
+    fn query(&self, choice: u64) -> Option<Size> {
+        (choice < self.below).then_some(self.size)
+    }
+}
+
+/// Keys in the interval of a range query.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Size(pub u64);
+
+impl<H: RangeHandle> Ask<H> for Size {
+    #[inline(always)]
+    fn ask(self, handle: &mut H, lo: u64) -> RangeAnswer {
+        handle.range(lo, self.0)
+    }
 }
 
 /// Draws keys and operations: the stream of one thread in the window.
@@ -31,41 +104,56 @@ pub enum Operation {
 /// Key and operation come from two draws, so no bit decides over both. An operation is chosen by the upper 32 bits of its
 /// draw; each probability is within 2^-32 of its share, and a share of 0 or of the whole is exact.
 #[derive(Clone, Debug)]
-pub struct Generator<K> {
+pub struct Generator<K, R = NoRanges> {
     keys: K,
     rng: Xoshiro256PlusPlus,
     /// Draws below this are inserts; at most 2^32.
     insert_below: u64,
     /// Draws below this, and not inserts, are removes; at most 2^32.
     remove_below: u64,
+    ranges: R,
 }
 
 impl<K: KeySource> Generator<K> {
-    /// Begins the stream of one thread.
+    /// Begins the stream of one thread, of a mix without range queries.
     pub fn new(keys: K, mix: Mix, trial_seed: u64, thread_idx: u32) -> Self {
-        let threshold = |share: u32| (u64::from(share) << 32) / u64::from(Mix::WHOLE);
+        Self::with_ranges(keys, mix, NoRanges, trial_seed, thread_idx)
+    }
+}
+
+impl<K: KeySource, R: Ranges> Generator<K, R> {
+    /// Begins the stream of one thread.
+    pub fn with_ranges(keys: K, mix: Mix, ranges: R, trial_seed: u64, thread_idx: u32) -> Self {
         Self {
             keys,
             rng: Xoshiro256PlusPlus::stream(trial_seed, thread_idx, Phase::Window),
             insert_below: threshold(mix.insert),
             remove_below: threshold(mix.insert + mix.remove),
+            ranges,
         }
     }
 
     /// Draws the next key and operation.
     #[inline(always)]
-    pub fn draw(&mut self) -> (u64, Operation) {
+    pub fn draw(&mut self) -> (u64, Operation<R::Query>) {
         let key = self.keys.key(&mut self.rng);
         let choice = self.rng.next_u64() >> 32;
         let operation = if choice < self.insert_below {
             Operation::Insert
         } else if choice < self.remove_below {
             Operation::Remove
+        } else if let Some(query) = self.ranges.query(choice) {
+            Operation::Range(query)
         } else {
             Operation::Contains
         };
         (key, operation)
     }
+}
+
+/// Returns the draw of 32 bits below which a share of the draws lies.
+fn threshold(share: u32) -> u64 {
+    (u64::from(share) << 32) / u64::from(Mix::WHOLE)
 }
 
 /// Decides whether the window is still open; asked before each operation.
@@ -112,9 +200,9 @@ pub struct Done {
 
 /// Runs operations until the window ends. The value stored with a key is the key.
 #[inline(never)]
-pub fn run<H: SetHandle, K: KeySource>(
+pub fn run<H: SetHandle, K: KeySource, R: Ranges<Query: Ask<H>>>(
     handle: &mut H,
-    generator: Generator<K>,
+    generator: Generator<K, R>,
     mut until: impl Until,
     progress: &AtomicU64,
 ) -> Done {
@@ -138,6 +226,11 @@ pub fn run<H: SetHandle, K: KeySource>(
             Operation::Contains => {
                 let effective = black_box(handle.contains(key));
                 count(&mut done.operations.contains, effective);
+            }
+            Operation::Range(query) => {
+                let answer = black_box(query.ask(handle, key));
+                count(&mut done.operations.range, answer.count > 0);
+                done.operations.range_keys += answer.count;
             }
         }
         n_completed += 1;

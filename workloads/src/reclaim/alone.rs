@@ -1,8 +1,10 @@
 //! The guard of a thread that has a structure to itself, for audits and drops.
 
-use std::sync::atomic::{AtomicPtr, Ordering};
-
 use super::Guard;
+use crate::{
+    nodes,
+    sync::atomic::{AtomicPtr, Ordering},
+};
 
 /// Protects by exclusion: no other thread is there, so what is retired is freed at once.
 pub struct Alone(());
@@ -26,8 +28,7 @@ impl Guard for Alone {
     }
 
     unsafe fn retire<T: Send>(&self, object: *mut T) {
-        // SAFETY: by the contract of `retire`, `object` came from a `Box` and nobody else frees it; by that of `new`,
-        // nobody reads it any more.
-        drop(unsafe { Box::from_raw(object) });
+        // SAFETY: by the contract of `retire` nobody else frees it; by that of `new` nobody reads it any more.
+        unsafe { nodes::free(object) };
     }
 }

@@ -1,7 +1,8 @@
 //! Counts retired and freed objects without a shared write per operation.
 //!
-//! Each registered thread has a slot. Only its owner writes how many objects it retired; threads that free them add to
-//! a second counter on another line, because an object may be freed by any thread.
+//! Each registered thread has a slot. Only its owner writes how many objects it retired; how many were freed is a second
+//! counter on another line, because with some schemes an object is counted in the slot of the thread that retired it, and
+//! freed by another.
 
 use std::sync::{
     Arc, Mutex, PoisonError,
@@ -29,10 +30,10 @@ impl Slot {
         self.retired.0.store(retired + 1, Relaxed);
     }
 
-    /// Counts one freed object that had been counted as retired in this slot. Any thread may call it.
-    pub(super) fn count_freed(&self) {
-        // Release: the object's retirement happened before this; pairs with the Acquire in `Slots::unreclaimed`.
-        self.freed.0.fetch_add(1, Release);
+    /// Counts freed objects that had been counted as retired in some slot. Any thread may call it.
+    pub(super) fn count_freed(&self, n_objects: u64) {
+        // Release: their retirement happened before this; pairs with the Acquire in `Slots::unreclaimed`.
+        self.freed.0.fetch_add(n_objects, Release);
     }
 }
 
@@ -63,7 +64,7 @@ impl Slots {
     pub(crate) fn unreclaimed(&self) -> u64 {
         let slots = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         // All of `freed` first, with Acquire: each free that is counted happened after its retirement was counted in
-        // the same slot, so the difference cannot be negative.
+        // some slot, so the difference cannot be negative.
         let freed: u64 = slots.iter().map(|slot| slot.freed.0.load(Acquire)).sum();
         let retired: u64 = slots.iter().map(|slot| slot.retired.0.load(Relaxed)).sum();
         retired - freed

@@ -2,15 +2,20 @@
 //!
 //! A guard that runs another operation, whole, right after the n-th load of the operation that holds it. Two operations
 //! nested so, and three, for every n: what comes out must be what some order of them gives, one after another.
+//!
+//! [`Announcing`] does the same as hazard pointers see it: what no guard has announced is gone as soon as it is retired.
 
 use std::{
     cell::{Cell, RefCell},
     collections::BTreeSet,
-    sync::atomic::{AtomicPtr, Ordering},
 };
 
-use super::Guard;
-use crate::families::set::{ConcurrentSet, Parameters};
+use super::{AnyGuard, Guard, hazard::N_SLOTS};
+use crate::{
+    families::set::{ConcurrentSet, Parameters},
+    nodes,
+    sync::atomic::{AtomicPtr, Ordering},
+};
 
 /// One operation on a set.
 #[derive(Clone, Copy, Debug)]
@@ -22,34 +27,98 @@ pub(crate) enum Operation {
 
 use Operation::{Contains, Insert, Remove};
 
-/// Objects that were retired; freed when no operation is left.
+/// Objects that were retired; freed when no operation is left. Before that they can only be gone.
 #[derive(Default)]
-struct Graveyard(RefCell<Vec<Retired>>);
+pub(crate) struct Graveyard {
+    retired: RefCell<Vec<Retired>>,
+    /// The slots of each guard that lives, in the order in which they began.
+    announced: RefCell<Vec<[usize; N_SLOTS]>>,
+}
 
 /// An object and how to free it.
 struct Retired {
     object: *mut (),
+    size: usize,
+    /// Whether nothing protected it at some moment since.
+    is_gone: bool,
     free: unsafe fn(*mut ()),
+}
+
+impl Graveyard {
+    fn bury<T>(&self, object: *mut T) {
+        let object = object.cast::<()>();
+        let mut retired = self.retired.borrow_mut();
+        assert!(retired.iter().all(|retired| retired.object != object), "an object was retired twice");
+        // SAFETY of the function: to be called once, on an object of this type that came from `nodes::allocate`.
+        unsafe fn free_as<T>(object: *mut ()) {
+            // SAFETY: see above.
+            unsafe { nodes::free(object.cast::<T>()) };
+        }
+        retired.push(Retired { object, size: size_of::<T>(), is_gone: false, free: free_as::<T> });
+    }
+
+    /// Lets go what no guard has announced.
+    fn scan(&self) {
+        let announced = self.announced.borrow();
+        for retired in self.retired.borrow_mut().iter_mut() {
+            retired.is_gone |= !announced.iter().flatten().any(|&address| address == retired.object.addr());
+        }
+    }
+
+    /// Panics if `source` lies in an object that is gone.
+    fn check<T>(&self, source: &AtomicPtr<T>) {
+        let offset = |retired: &Retired| std::ptr::from_ref(source).addr().wrapping_sub(retired.object.addr());
+        let is_gone = self.retired.borrow().iter().any(|retired| retired.is_gone && offset(retired) < retired.size);
+        assert!(!is_gone, "a link of a freed object was read");
+    }
 }
 
 impl Drop for Graveyard {
     fn drop(&mut self) {
-        for Retired { object, free } in self.0.take() {
+        for Retired { object, free, .. } in self.retired.take() {
             // SAFETY: `free` is that of the object's type, the object was retired once, and no guard is left.
             unsafe { free(object) };
         }
     }
 }
 
-/// A guard that lets another operation in after a number of loads.
-pub(crate) struct Scripted<'t> {
+/// A guard that lets another operation in after a number of loads. It protects whole operations, or else, if it is
+/// [`Announcing`], only what it has announced.
+pub(crate) struct Scripted<'t, const ANNOUNCES: bool = false> {
     loads_left: Cell<usize>,
     interloper: RefCell<Option<Box<dyn FnOnce() + 't>>>,
     graveyard: &'t Graveyard,
+    guard_idx: usize,
 }
 
-impl Guard for Scripted<'_> {
-    fn load<T>(&self, source: &AtomicPtr<T>) -> *mut T {
+/// See [`Scripted`].
+pub(crate) type Announcing<'t> = Scripted<'t, true>;
+
+impl<'t, const ANNOUNCES: bool> Scripted<'t, ANNOUNCES> {
+    /// Makes a guard that lets nobody in.
+    pub(crate) fn alone(graveyard: &'t Graveyard) -> Self {
+        Self::with(graveyard, 0, || {})
+    }
+
+    /// Makes a guard that runs `interloper` after that many loads.
+    pub(crate) fn with(graveyard: &'t Graveyard, n_loads: usize, interloper: impl FnOnce() + 't) -> Self {
+        let mut announced = graveyard.announced.borrow_mut();
+        announced.push([0; N_SLOTS]);
+        Self {
+            loads_left: Cell::new(n_loads),
+            interloper: RefCell::new(Some(Box::new(interloper))),
+            graveyard,
+            guard_idx: announced.len() - 1,
+        }
+    }
+
+    /// Tells whether the other operation was let in.
+    pub(crate) fn is_spent(&self) -> bool {
+        self.interloper.borrow().is_none()
+    }
+
+    fn step<T>(&self, source: &AtomicPtr<T>) -> *mut T {
+        self.graveyard.check(source);
         let loaded = source.load(Ordering::Acquire);
         self.loads_left.set(self.loads_left.get().wrapping_sub(1));
         if self.loads_left.get() == 0 {
@@ -59,24 +128,75 @@ impl Guard for Scripted<'_> {
         loaded
     }
 
-    unsafe fn retire<T: Send>(&self, object: *mut T) {
-        let object = object.cast::<()>();
-        let mut graveyard = self.graveyard.0.borrow_mut();
-        assert!(graveyard.iter().all(|retired| retired.object != object), "an object was retired twice");
-        // SAFETY of the function: to be called once, on an object of this type that came from a `Box`.
-        unsafe fn free<T>(object: *mut ()) {
-            // SAFETY: see above.
-            drop(unsafe { Box::from_raw(object.cast::<T>()) });
+    fn announce<T>(&self, word: *mut T, slot: usize) {
+        self.graveyard.announced.borrow_mut()[self.guard_idx][slot] = word.addr() & !0b111;
+    }
+}
+
+impl<const ANNOUNCES: bool> Drop for Scripted<'_, ANNOUNCES> {
+    fn drop(&mut self) {
+        self.graveyard.announced.borrow_mut().pop();
+        assert_eq!(self.graveyard.announced.borrow().len(), self.guard_idx, "guards end in the opposite order");
+        if ANNOUNCES {
+            self.graveyard.scan();
         }
-        graveyard.push(Retired { object, free: free::<T> });
+    }
+}
+
+impl Guard for Scripted<'_> {
+    fn load<T>(&self, source: &AtomicPtr<T>) -> *mut T {
+        self.step(source)
+    }
+
+    unsafe fn retire<T: Send>(&self, object: *mut T) {
+        self.graveyard.bury(object);
+    }
+}
+
+impl AnyGuard for Announcing<'_> {
+    const PROTECTS_ALL: bool = false;
+
+    fn protect<T>(&self, source: &AtomicPtr<T>, slot: usize) -> *mut T {
+        let mut word = self.step(source);
+        loop {
+            self.announce(word, slot);
+            self.graveyard.check(source);
+            let again = source.load(Ordering::SeqCst);
+            if again == word {
+                return word;
+            }
+            word = again;
+        }
+    }
+
+    fn keep<T>(&self, object: *mut T, slot: usize) {
+        self.announce(object, slot);
+    }
+
+    fn look<T>(&self, source: &AtomicPtr<T>) -> *mut T {
+        self.step(source)
+    }
+
+    unsafe fn retire<T: Send>(&self, object: *mut T) {
+        self.graveyard.bury(object);
+        self.graveyard.scan();
     }
 }
 
 /// How to apply an operation to a structure under a guard.
-pub(crate) type Apply<S> = fn(&S, Operation, &Scripted<'_>) -> bool;
+pub(crate) type Apply<S, const ANNOUNCES: bool = false> = fn(&S, Operation, &Scripted<'_, ANNOUNCES>) -> bool;
 
 /// Tries every two operations on three keys, and every three on two keys, from every initial set.
 pub(crate) fn explore<S: ConcurrentSet>(apply: Apply<S>) {
+    explore_with(apply);
+}
+
+/// Does the same with guards that protect only what they announce.
+pub(crate) fn explore_announcing<S: ConcurrentSet>(apply: Apply<S, true>) {
+    explore_with(apply);
+}
+
+fn explore_with<S: ConcurrentSet, const ANNOUNCES: bool>(apply: Apply<S, ANNOUNCES>) {
     let two_keys = operations(&[10, 20]);
     let three_keys = operations(&[10, 20, 30]);
     let mut n_runs = 0;
@@ -107,7 +227,11 @@ fn subsets(keys: &[u64]) -> Vec<BTreeSet<u64>> {
 }
 
 /// Nests the operations in every way. Returns how many.
-fn nest<S: ConcurrentSet>(apply: Apply<S>, initial: &BTreeSet<u64>, operations: &[Operation]) -> usize {
+fn nest<S: ConcurrentSet, const ANNOUNCES: bool>(
+    apply: Apply<S, ANNOUNCES>,
+    initial: &BTreeSet<u64>,
+    operations: &[Operation],
+) -> usize {
     let mut n_runs = 0;
     for outer_load in 1.. {
         for inner_load in 1.. {
@@ -127,10 +251,15 @@ fn nest<S: ConcurrentSet>(apply: Apply<S>, initial: &BTreeSet<u64>, operations: 
 }
 
 /// Runs one nesting and judges it. Returns how many operations began.
-fn run<S: ConcurrentSet>(apply: Apply<S>, initial: &BTreeSet<u64>, operations: &[Operation], loads: &[usize]) -> usize {
+fn run<S: ConcurrentSet, const ANNOUNCES: bool>(
+    apply: Apply<S, ANNOUNCES>,
+    initial: &BTreeSet<u64>,
+    operations: &[Operation],
+    loads: &[usize],
+) -> usize {
     let graveyard = Graveyard::default();
     let mut set = S::new(&Parameters::new());
-    let alone = || Scripted { loads_left: Cell::new(0), interloper: RefCell::new(None), graveyard: &graveyard };
+    let alone = || Scripted::alone(&graveyard);
     for &key in initial {
         apply(&set, Insert(key), &alone());
     }
@@ -148,8 +277,8 @@ fn run<S: ConcurrentSet>(apply: Apply<S>, initial: &BTreeSet<u64>, operations: &
 }
 
 /// Begins the first operation; the others are let in within.
-fn begin<S>(
-    apply: Apply<S>,
+fn begin<S, const ANNOUNCES: bool>(
+    apply: Apply<S, ANNOUNCES>,
     set: &S,
     operations: &[Operation],
     loads: &[usize],
@@ -158,11 +287,7 @@ fn begin<S>(
 ) {
     let Some((&operation, rest)) = operations.split_first() else { return };
     let (loads_left, rest_loads) = loads.split_first().map_or((0, loads), |(&first, rest)| (first, rest));
-    let guard = Scripted {
-        loads_left: Cell::new(loads_left),
-        interloper: RefCell::new(Some(Box::new(|| begin(apply, set, rest, rest_loads, graveyard, answers)))),
-        graveyard,
-    };
+    let guard = Scripted::with(graveyard, loads_left, || begin(apply, set, rest, rest_loads, graveyard, answers));
     let answer = apply(set, operation, &guard);
     answers.borrow_mut().push((operation, answer));
 }

@@ -6,21 +6,45 @@
 //! ([`Guard::retire`]).
 //!
 //! A [`Reclaimer`] protects *whole operations*: all that a guard can reach stays allocated. Optimistic traversals,
-//! which walk through nodes that were unlinked under them, are sound only under such schemes (epochs, Hyaline, and
-//! those two with eager freeing). Hazard pointers protect single nodes; they come as a weaker trait whose guards take a
-//! slot with each load, and of which every `Reclaimer` is an instance. A structure is then bound by the weaker trait
-//! only if it validates each step, so that an unsound pairing does not compile.
+//! which walk through nodes that were unlinked under them, are sound only under such schemes: [`Epoch`], [`Eager`],
+//! [`Hyaline`], and [`NoReclamation`]. [`Hazard`] pointers protect single nodes. It is an [`AnyReclaimer`], whose guards
+//! take a slot with each load, and of which every `Reclaimer` is an instance. A structure is bound by that weaker trait
+//! only if it validates each step, so that an unsound pairing does not compile:
+//!
+//! ```
+//! use rare_workloads::{reclaim::{Epoch, Hazard}, structures::{michael02::Michael02, nm14::Nm14}};
+//! fn are_sound(_: Michael02<Hazard>, _: Michael02<Epoch>, _: Nm14<Epoch>) {}
+//! ```
+//!
+//! ```compile_fail,E0277
+//! use rare_workloads::{reclaim::Hazard, structures::nm14::Nm14};
+//! fn would_read_freed_nodes(_: Nm14<Hazard>) {}
+//! ```
 
 mod alone;
+mod any;
 pub(crate) mod count;
 mod epoch;
+pub(crate) mod hazard;
+pub(crate) mod hyaline;
 #[cfg(test)]
 pub(crate) mod interleave;
 mod none;
+mod order;
+#[cfg(test)]
+mod tests;
 
-use std::sync::atomic::AtomicPtr;
+use crate::sync::atomic::AtomicPtr;
 
-pub use self::{alone::Alone, epoch::Epoch, none::NoReclamation};
+pub use self::{
+    alone::Alone,
+    any::{AnyGuard, AnyLocal, AnyReclaimer},
+    epoch::{Eager, Epoch, Epochs},
+    hazard::Hazard,
+    hyaline::{BATCHES, DEFAULT_BATCH, Hyaline},
+    none::NoReclamation,
+};
+use crate::families::set::Parameters;
 
 /// A reclamation scheme that protects whole operations. One instance belongs to one structure and shares nothing with
 /// others.
@@ -37,8 +61,13 @@ pub unsafe trait Reclaimer: Send + Sync + Sized + 'static {
     where
         Self: 'r;
 
-    /// Makes an instance without threads.
-    fn new() -> Self;
+    /// Makes an instance without threads, with the parameters of the scheme that are among those of the structure.
+    fn with(parameters: &Parameters) -> Self;
+
+    /// Makes an instance without threads, with the defaults of its parameters.
+    fn new() -> Self {
+        Self::with(&Parameters::new())
+    }
 
     /// Registers the calling thread. May allocate and lock; not meant for the measured loop.
     fn register(&self) -> Self::Local<'_>;
@@ -60,6 +89,8 @@ pub trait Local {
     /// Updates that this thread made before are ordered before the loads that it makes under the guard, as by a
     /// sequentially consistent fence. Structures rely on it: without it, two threads that each insert a key and then
     /// look for the other's could both miss it, although every link is written with Release and read with Acquire.
+    ///
+    /// The structure's part: an update takes effect by a read-modify-write, or executes one later.
     fn pin(&mut self) -> Self::Guard<'_>;
 }
 
@@ -75,101 +106,10 @@ pub trait Guard {
     /// Hands over an object that was unlinked, to be freed when no guard can reach it.
     ///
     /// # Safety
-    /// - `object` came from `Box::into_raw` (any tag bits cleared), and this is its only retirement.
+    /// - `object` came from `nodes::allocate` (any tag bits cleared), and this is its only retirement.
     /// - It is unreachable from the structure's root, and stays so. It may still be reached from other unlinked nodes,
     ///   provided those were unlinked no earlier than the guard that walks them was obtained; which holds if the links
     ///   of an unlinked node never change.
     /// - Nobody frees it otherwise.
     unsafe fn retire<T: Send>(&self, object: *mut T);
-}
-
-#[cfg(test)]
-mod tests {
-    use std::sync::{
-        Arc,
-        atomic::{AtomicUsize, Ordering::Relaxed},
-    };
-
-    use super::*;
-
-    /// Counts its drops.
-    struct Counted(Arc<AtomicUsize>);
-
-    impl Drop for Counted {
-        fn drop(&mut self) {
-            self.0.fetch_add(1, Relaxed);
-        }
-    }
-
-    /// Retires `n` objects on each of two threads, and returns the drops seen then and after the scheme's own drop,
-    /// and what it said was unreclaimed.
-    fn retire_on_two_threads<R: Reclaimer>(n: usize) -> (usize, usize, u64) {
-        let drops = Arc::new(AtomicUsize::new(0));
-        let reclaimer = R::new();
-        std::thread::scope(|scope| {
-            for _ in 0..2 {
-                scope.spawn(|| {
-                    let mut local = reclaimer.register();
-                    for _ in 0..n {
-                        let object = Box::into_raw(Box::new(Counted(Arc::clone(&drops))));
-                        let guard = local.pin();
-                        // SAFETY: the object was made above and nothing else ever pointed to it.
-                        unsafe { guard.retire(object) };
-                    }
-                });
-            }
-        });
-        let before = drops.load(Relaxed);
-        let unreclaimed = reclaimer.unreclaimed();
-        drop(reclaimer);
-        (before, drops.load(Relaxed), unreclaimed)
-    }
-
-    #[test]
-    fn epoch_frees_each_object_once_and_counts_the_rest() {
-        let (before, after, unreclaimed) = retire_on_two_threads::<Epoch>(10_000);
-        assert_eq!(after, 20_000);
-        assert_eq!(unreclaimed, 20_000 - before as u64);
-        assert!(before > 0, "nothing was freed while threads ran");
-    }
-
-    #[test]
-    fn none_frees_nothing() {
-        assert_eq!(retire_on_two_threads::<NoReclamation>(100), (0, 0, 200));
-    }
-
-    #[test]
-    fn epoch_keeps_what_an_older_guard_may_read() {
-        let drops = Arc::new(AtomicUsize::new(0));
-        let reclaimer = Epoch::new();
-        let mut reader = reclaimer.register();
-        let guard = reader.pin();
-        std::thread::scope(|scope| {
-            scope.spawn(|| {
-                let mut local = reclaimer.register();
-                for _ in 0..10_000 {
-                    let object = Box::into_raw(Box::new(Counted(Arc::clone(&drops))));
-                    // SAFETY: the object was made above and nothing else ever pointed to it.
-                    unsafe { local.pin().retire(object) };
-                }
-            });
-        });
-        assert_eq!(drops.load(Relaxed), 0);
-        assert_eq!(reclaimer.unreclaimed(), 10_000);
-        drop(guard);
-        drop(reader);
-        drop(reclaimer);
-        assert_eq!(drops.load(Relaxed), 10_000);
-    }
-
-    #[test]
-    fn a_slot_serves_the_next_thread() {
-        let reclaimer = Epoch::new();
-        for _ in 0..100 {
-            let mut local = reclaimer.register();
-            // SAFETY: the object is made here and nothing else ever points to it.
-            unsafe { local.pin().retire(Box::into_raw(Box::new(1_u64))) };
-        }
-        assert_eq!(reclaimer.n_slots(), 1);
-    }
 }

@@ -2,14 +2,16 @@
 //!
 //! A bound on speed, not a usable scheme. It counts what it leaks, so that reports can say how much.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicPtr, Ordering},
-};
+use std::sync::Arc;
 
 use super::{
     Guard, Local, Reclaimer,
     count::{Slot, Slots},
+    order::order_after_updates,
+};
+use crate::{
+    families::set::Parameters,
+    sync::atomic::{AtomicPtr, Ordering},
 };
 
 /// Frees nothing.
@@ -21,7 +23,7 @@ pub struct NoReclamation {
 unsafe impl Reclaimer for NoReclamation {
     type Local<'r> = LeakingLocal;
 
-    fn new() -> Self {
+    fn with(_parameters: &Parameters) -> Self {
         Self { slots: Slots::new() }
     }
 
@@ -45,17 +47,6 @@ impl Local for LeakingLocal {
     fn pin(&mut self) -> LeakingGuard<'_> {
         order_after_updates();
         LeakingGuard { slot: &self.slot }
-    }
-}
-
-/// Orders this thread's earlier updates before its later loads, as [`Local::pin`] promises.
-fn order_after_updates() {
-    // Every update of a structure is a read-modify-write, which on x86-64 is a full barrier by itself: only the
-    // compiler must be held. Elsewhere the fence is needed and costs what it costs.
-    if cfg!(target_arch = "x86_64") {
-        std::sync::atomic::compiler_fence(Ordering::SeqCst);
-    } else {
-        std::sync::atomic::fence(Ordering::SeqCst);
     }
 }
 

@@ -38,10 +38,10 @@ use self::{
 use super::unpublished::Unpublished;
 use crate::{
     families::set::{ConcurrentSet, Parameters, SetHandle},
-    harness::SetDriver,
-    protocol::{Audit, Reclamation},
-    reclaim::{Alone, Epoch, Guard, Local, NoReclamation, Reclaimer},
-    structures::{Adt, Info, Insert, Reclaims, Semantics, Structure},
+    harness::drivers,
+    protocol::Audit,
+    reclaim::{Alone, Guard, Local, Reclaimer},
+    structures::{Adt, Info, Insert, Memory, Reclaims, Semantics, Structure},
 };
 
 /// Registry entry.
@@ -53,6 +53,7 @@ pub static STRUCTURE: Structure = Structure {
         progress: "blocking; traversals lock nothing, but wait while a node on their path is rotated down",
         semantics: Semantics { adt: Adt::OrderedDictionary, insert: Insert::IfAbsent, key_bits: 64, value_bits: 64 },
         reclaims: Reclaims::Deferred,
+        memory: Memory::Nodes,
         deviations: &[
             "version, height, presence and lock share one word, so that a node is 48 bytes and unlocking is a store",
             "growing is not recorded: in the paper no traversal looks at it",
@@ -71,10 +72,7 @@ pub static STRUCTURE: Structure = Structure {
         ],
         parameters: &[],
     },
-    drivers: &[
-        (Reclamation::None, &SetDriver::<Bcco10<NoReclamation>>::NEW),
-        (Reclamation::Epoch, &SetDriver::<Bcco10<Epoch>>::NEW),
-    ],
+    drivers: drivers!(Bcco10),
 };
 
 /// The tree. On lines of its own, because every operation reads the holder.
@@ -229,8 +227,8 @@ fn has_two_children(node: Ref<'_>) -> bool {
 impl<R: Reclaimer> ConcurrentSet for Bcco10<R> {
     type Handle<'s> = Handle<'s, R>;
 
-    fn new(_parameters: &Parameters) -> Self {
-        Self { holder: Node::holder(), reclaimer: R::new() }
+    fn new(parameters: &Parameters) -> Self {
+        Self { holder: Node::holder(), reclaimer: R::with(parameters) }
     }
 
     fn handle(&self) -> Handle<'_, R> {
@@ -284,6 +282,7 @@ mod tests {
     };
 
     use super::*;
+    use crate::reclaim::NoReclamation;
     use crate::{
         reclaim::interleave::{Operation, explore},
         rng::SplitMix64,

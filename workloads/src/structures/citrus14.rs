@@ -38,10 +38,10 @@ use self::{
 use super::unpublished::Unpublished;
 use crate::{
     families::set::{ConcurrentSet, Parameters, SetHandle},
-    harness::SetDriver,
-    protocol::{Audit, Reclamation},
-    reclaim::{Alone, Epoch, Guard, Local, NoReclamation, Reclaimer},
-    structures::{Adt, Info, Insert, Reclaims, Semantics, Structure},
+    harness::drivers,
+    protocol::Audit,
+    reclaim::{Alone, Guard, Local, Reclaimer},
+    structures::{Adt, Info, Insert, Memory, Reclaims, Semantics, Structure},
 };
 
 /// Registry entry.
@@ -53,6 +53,7 @@ pub static STRUCTURE: Structure = Structure {
         progress: "contains wait-free; updates block, and may wait for all traversals of the moment",
         semantics: Semantics { adt: Adt::OrderedDictionary, insert: Insert::IfAbsent, key_bits: 64, value_bits: 64 },
         reclaims: Reclaims::Deferred,
+        memory: Memory::Nodes,
         deviations: &[
             "no sentinel keys: a holder above the topmost node takes their place",
             "mark, lock and one tag for both links share a word; nodes are 40 bytes",
@@ -67,10 +68,7 @@ pub static STRUCTURE: Structure = Structure {
         ],
         parameters: &[],
     },
-    drivers: &[
-        (Reclamation::None, &SetDriver::<Citrus14<NoReclamation>>::NEW),
-        (Reclamation::Epoch, &SetDriver::<Citrus14<Epoch>>::NEW),
-    ],
+    drivers: drivers!(Citrus14),
 };
 
 /// The tree. On lines of its own, because every operation reads the holder.
@@ -149,7 +147,7 @@ impl<R: Reclaimer> Citrus14<R> {
             locked_parent.set_child(side, address(left.or(right)));
             drop((locked, locked_parent));
             // SAFETY: unlinked just now by the link of its parent, once (I4), as it is marked from now on; nodes come from
-            // `Unpublished`, which boxes them.
+            // `Unpublished`, which allocates them.
             unsafe { guard.retire(node.as_ptr()) };
             return true;
         }
@@ -218,8 +216,8 @@ fn address(link: Link<'_>) -> *mut Node {
 impl<R: Reclaimer> ConcurrentSet for Citrus14<R> {
     type Handle<'s> = Handle<'s, R>;
 
-    fn new(_parameters: &Parameters) -> Self {
-        Self { holder: Node::holder(), reclaimer: R::new(), rcu: Rcu::new() }
+    fn new(parameters: &Parameters) -> Self {
+        Self { holder: Node::holder(), reclaimer: R::with(parameters), rcu: Rcu::new() }
     }
 
     fn handle(&self) -> Handle<'_, R> {
@@ -274,6 +272,7 @@ mod tests {
     };
 
     use super::*;
+    use crate::reclaim::NoReclamation;
 
     fn set_of(keys: &[u64]) -> Citrus14<NoReclamation> {
         let set = Citrus14::<NoReclamation>::new(&Parameters::new());

@@ -23,7 +23,7 @@ use crate::{
         Epoch, NoReclamation,
         count::{Slot, Slots},
     },
-    structures::{Adt, Info, Insert, Reclaims, Semantics, Structure, walk::Walk},
+    structures::{Adt, Info, Insert, Memory, Reclaims, Semantics, Structure, walk::Walk},
 };
 
 /// Registry entry.
@@ -35,6 +35,7 @@ pub static STRUCTURE: Structure = Structure {
         progress: "lock-free",
         semantics: Semantics { adt: Adt::OrderedDictionary, insert: Insert::IfAbsent, key_bits: 64, value_bits: 64 },
         reclaims: Reclaims::Deferred,
+        memory: Memory::Own,
         deviations: &[
             "remove goes through the entry: the crate's own remove can return one entry to two threads",
             "under none the crate still queues removed nodes, and a participant that stays pinned keeps them",

@@ -14,9 +14,9 @@ use dashmap::{DashMap, Entry};
 
 use crate::{
     families::set::{ConcurrentSet, Parameters, SetHandle},
-    harness::SetDriver,
-    protocol::{Audit, Reclamation},
-    structures::{Adt, Info, Insert, Reclaims, Semantics, Structure, walk::Walk},
+    harness::{SetDriver, under_every_scheme},
+    protocol::Audit,
+    structures::{Adt, Info, Insert, Memory, Reclaims, Semantics, Structure, walk::Walk},
 };
 
 /// Registry entry.
@@ -28,6 +28,7 @@ pub static STRUCTURE: Structure = Structure {
         progress: "blocking",
         semantics: Semantics { adt: Adt::HashDictionary, insert: Insert::IfAbsent, key_bits: 64, value_bits: 64 },
         reclaims: Reclaims::AtOnce,
+        memory: Memory::Own,
         deviations: &[
             "four shards per CPU allowed at the first use, rounded up to a power of two",
             "waiting threads share a table that parking_lot keeps for the process and never frees (about 1 KiB)",
@@ -36,7 +37,7 @@ pub static STRUCTURE: Structure = Structure {
         invariants: &["I1 the lengths of the shards add up to the number of keys"],
         parameters: &[],
     },
-    drivers: &[(Reclamation::None, &SetDriver::<Dash>::NEW), (Reclamation::Epoch, &SetDriver::<Dash>::NEW)],
+    drivers: &under_every_scheme(&SetDriver::<Dash>::NEW),
 };
 
 /// A `DashMap`.

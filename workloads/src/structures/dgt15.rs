@@ -35,10 +35,10 @@ use self::{
 use super::{patience::Patience, unpublished::Unpublished};
 use crate::{
     families::set::{ConcurrentSet, Parameters, SetHandle},
-    harness::SetDriver,
-    protocol::{Audit, Reclamation},
-    reclaim::{Alone, Epoch, Guard, Local, NoReclamation, Reclaimer},
-    structures::{Adt, Info, Insert, Reclaims, Semantics, Structure},
+    harness::drivers,
+    protocol::Audit,
+    reclaim::{Alone, Guard, Local, Reclaimer},
+    structures::{Adt, Info, Insert, Memory, Reclaims, Semantics, Structure},
 };
 
 /// Registry entry.
@@ -51,6 +51,7 @@ pub static STRUCTURE: Structure = Structure {
         progress: "insert and remove block on locks of one or two nodes; contains wait-free",
         semantics: Semantics { adt: Adt::OrderedDictionary, insert: Insert::IfAbsent, key_bits: 64, value_bits: 64 },
         reclaims: Reclaims::Deferred,
+        memory: Memory::Nodes,
         deviations: &[
             "no sentinel leaves: an edge of the root takes their place, so no key value is spent",
             "an edge says whether it leads to a leaf; leaves are 16 bytes, internal nodes 32",
@@ -67,10 +68,7 @@ pub static STRUCTURE: Structure = Structure {
         ],
         parameters: &[],
     },
-    drivers: &[
-        (Reclamation::None, &SetDriver::<Dgt15<NoReclamation>>::NEW),
-        (Reclamation::Epoch, &SetDriver::<Dgt15<Epoch>>::NEW),
-    ],
+    drivers: drivers!(Dgt15),
 };
 
 /// The tree. On lines of its own, because every operation reads the root.
@@ -261,8 +259,8 @@ fn unlink(place: &Place<'_>, guard: &impl Guard) -> bool {
 impl<R: Reclaimer> ConcurrentSet for Dgt15<R> {
     type Handle<'s> = Handle<'s, R>;
 
-    fn new(_parameters: &Parameters) -> Self {
-        Self { root: Internal::root(), reclaimer: R::new() }
+    fn new(parameters: &Parameters) -> Self {
+        Self { root: Internal::root(), reclaimer: R::with(parameters) }
     }
 
     fn handle(&self) -> Handle<'_, R> {
@@ -310,7 +308,10 @@ impl<R: Reclaimer> SetHandle for Handle<'_, R> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::reclaim::interleave::{Operation, explore};
+    use crate::reclaim::{
+        NoReclamation,
+        interleave::{Operation, explore},
+    };
 
     #[test]
     fn every_interleaving_of_few_operations_is_explained() {

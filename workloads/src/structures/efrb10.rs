@@ -38,10 +38,10 @@ use self::{
 use super::unpublished::Unpublished;
 use crate::{
     families::set::{ConcurrentSet, Parameters, SetHandle},
-    harness::SetDriver,
-    protocol::{Audit, Reclamation},
-    reclaim::{Alone, Epoch, Guard, Local, NoReclamation, Reclaimer},
-    structures::{Adt, Info, Insert, Reclaims, Semantics, Structure},
+    harness::drivers,
+    protocol::Audit,
+    reclaim::{Alone, Guard, Local, Reclaimer},
+    structures::{Adt, Info, Insert, Memory, Reclaims, Semantics, Structure},
 };
 
 /// Registry entry.
@@ -53,6 +53,7 @@ pub static STRUCTURE: Structure = Structure {
         progress: "lock-free; contains never writes nor restarts",
         semantics: Semantics { adt: Adt::OrderedDictionary, insert: Insert::IfAbsent, key_bits: 64, value_bits: 64 },
         reclaims: Reclaims::Deferred,
+        memory: Memory::Nodes,
         deviations: &[
             "no sentinel leaves: one anchor takes their place, so no key value is spent and paths are shorter",
             "the only leaf is removed by one swing, since it has no parent to mark",
@@ -71,10 +72,7 @@ pub static STRUCTURE: Structure = Structure {
         ],
         parameters: &[],
     },
-    drivers: &[
-        (Reclamation::None, &SetDriver::<Efrb10<NoReclamation>>::NEW),
-        (Reclamation::Epoch, &SetDriver::<Efrb10<Epoch>>::NEW),
-    ],
+    drivers: drivers!(Efrb10),
 };
 
 /// The tree. On lines of its own, because every operation reads the anchor.
@@ -300,8 +298,8 @@ fn splice(stamp: Stamp, removal: &Removal, guard: &impl Guard) {
 impl<R: Reclaimer> ConcurrentSet for Efrb10<R> {
     type Handle<'s> = Handle<'s, R>;
 
-    fn new(_parameters: &Parameters) -> Self {
-        Self { anchor: Internal::anchor(), reclaimer: R::new() }
+    fn new(parameters: &Parameters) -> Self {
+        Self { anchor: Internal::anchor(), reclaimer: R::with(parameters) }
     }
 
     fn handle(&self) -> Handle<'_, R> {

@@ -3,12 +3,28 @@
 //! The shape is that of Larsen and Fagerberg, Efficient Rebalancing of B-trees with Relaxed Balance, 1996, with the a and b
 //! of Brown's trees. It knows nothing of threads.
 
-use std::ops::Range;
+mod visit;
+
+use std::{hint::select_unpredictable, ops::Range};
+
+pub(super) use self::visit::Visit;
 
 /// The a of the trees: fewest children or keys of a node other than the root, at rest.
 pub(super) const MIN_SIZE: usize = 2;
 /// The b of the trees: most children or keys of a node.
 pub(super) const MAX_SIZE: usize = 11;
+
+/// Returns the position of the child to which `key` belongs, given a node's keys, filled up with the largest key.
+///
+/// All keys are compared, without branches, which would be mispredicted at every node; each selects a position, because a
+/// sum of comparisons is compiled to a far longer chain of vector instructions. The largest key goes where the second
+/// largest goes: the right half of a division has two keys or more, so its first one, which comes between the halves, is
+/// not the largest; only keys that fill up are.
+#[inline]
+pub(super) fn side(keys: &[u64; MAX_SIZE - 1], key: u64) -> usize {
+    let key = key.min(u64::MAX - 1);
+    keys.iter().enumerate().fold(0, |side, (idx, &other)| select_unpredictable(other <= key, idx + 1, side))
+}
 
 /// Children and the keys between them; room for one child too many.
 #[derive(Clone)]
@@ -98,6 +114,15 @@ mod tests {
 
     fn shown(fan: &Fan<u8>) -> (Vec<u64>, Vec<u8>) {
         (fan.keys(0..fan.n_children()).to_vec(), (0..fan.n_children()).map(|side| fan.child(side)).collect())
+    }
+
+    #[test]
+    fn every_key_has_its_side() {
+        let mut keys = [u64::MAX; MAX_SIZE - 1];
+        keys[..3].copy_from_slice(&[10, 20, u64::MAX - 1]);
+        let sides = [0, 9, 10, 11, 20, u64::MAX - 2, u64::MAX - 1, u64::MAX].map(|key| side(&keys, key));
+        assert_eq!(sides, [0, 0, 1, 1, 2, 2, 3, 3]);
+        assert_eq!((side(&[5; MAX_SIZE - 1], 5), side(&[5; MAX_SIZE - 1], 4)), (MAX_SIZE - 1, 0));
     }
 
     #[test]

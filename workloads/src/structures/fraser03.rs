@@ -2,7 +2,7 @@
 //!
 //! Source: Fraser, Practical Lock-Freedom, PhD thesis, Cambridge 2004, chapter 4, the skip list from compare-and-swap.
 //! Progress: `insert` and `remove` are lock-free. `contains` is wait-free: it writes nothing, never restarts, and keys
-//! increase along every level (I1).
+//! increase along every level (I1). Under hazard pointers it is the search of the updates, and lock-free as they are.
 //! Deviations: the mark on the lowest level decides who removes a node; in the thesis it is the exchange of the value
 //! for null, since there `insert` replaces. Nodes to the right of a path are not asked for marks unless they have its
 //! key, since the exchanges that follow do not depend on it. The head is not a node with a key, and the end is null.
@@ -11,6 +11,7 @@
 //! 100 keys.
 //! Reclamation: see [`Fraser03::finish`]. As in the thesis, the inserter and the remover of a node meet in it, and the
 //! later one takes it out of all levels and retires it. A node of one level has no levels to link, so its remover does.
+//! Searches validate each step past a marked node, so that hazard pointers will do; see [`Fraser03::search`].
 //! Invariants, with *in level i* for reachable from the head by links of level i:
 //! I1 Keys strictly increase along the links of a level, whether the nodes are in it or not.
 //! I2 A marked link never changes again. A node that is marked on a level is marked on all levels above: it is marked
@@ -21,15 +22,14 @@
 //! I4 When no operation runs, no node in any level is marked, and a node is in all levels below its height.
 //! I5 A node is retired once, by the later of its inserter and its remover, and is in no level from then on.
 
-use std::sync::atomic::{AtomicBool, Ordering::AcqRel};
-
 use super::tower::{self, Head, Heights, Levels, Link, NewNode, Path};
+use crate::sync::atomic::{AtomicBool, Ordering::AcqRel};
 use crate::{
     families::set::{ConcurrentSet, Parameters, SetHandle},
-    harness::SetDriver,
-    protocol::{Audit, Reclamation},
-    reclaim::{Alone, Epoch, Guard, Local, NoReclamation, Reclaimer},
-    structures::{Adt, Info, Insert, Reclaims, Semantics, Structure},
+    harness::drivers,
+    protocol::Audit,
+    reclaim::{Alone, AnyGuard, AnyLocal, AnyReclaimer, hazard::N_SLOTS},
+    structures::{Adt, Info, Insert, Memory, Reclaims, Semantics, Structure},
 };
 
 /// Registry entry.
@@ -38,9 +38,10 @@ pub static STRUCTURE: Structure = Structure {
         name: "fraser03",
         title: "lock-free skip list",
         source: "Fraser, Practical Lock-Freedom, PhD thesis, Cambridge 2004, chapter 4",
-        progress: "insert and remove lock-free, contains wait-free",
+        progress: "insert and remove lock-free, contains wait-free, under hazard pointers lock-free",
         semantics: Semantics { adt: Adt::OrderedDictionary, insert: Insert::IfAbsent, key_bits: 64, value_bits: 64 },
         reclaims: Reclaims::Deferred,
+        memory: Memory::Nodes,
         deviations: &[
             "the mark on the lowest level decides who removes; in the thesis the exchange of the value for null does",
             "nodes right of a path are asked for marks only if they have its key",
@@ -56,10 +57,7 @@ pub static STRUCTURE: Structure = Structure {
         ],
         parameters: &[tower::MAX_LEVEL],
     },
-    drivers: &[
-        (Reclamation::None, &SetDriver::<Fraser03<NoReclamation>>::NEW),
-        (Reclamation::Epoch, &SetDriver::<Fraser03<Epoch>>::NEW),
-    ],
+    drivers: drivers!(Fraser03, Hazard),
 };
 
 /// Whether one of the two that use a node, its inserter and its remover, has finished with it.
@@ -69,7 +67,7 @@ type NodeRef<'g> = tower::NodeRef<'g, OneFinished>;
 
 /// The list. On lines of its own, because every operation reads the head.
 #[repr(align(128))]
-pub struct Fraser03<R: Reclaimer> {
+pub struct Fraser03<R: AnyReclaimer> {
     head: Head<OneFinished>,
     levels: Levels,
     reclaimer: R,
@@ -89,7 +87,7 @@ impl OneFinished {
     }
 }
 
-impl<R: Reclaimer> Fraser03<R> {
+impl<R: AnyReclaimer> Fraser03<R> {
     /// Finds the place of `key` on every level from `at_least - 1` or higher down, and unlinks the marked nodes in it.
     ///
     /// On each level, at some moment during the call, `left` was in the level and led to `right`, whose key is not less
@@ -103,7 +101,16 @@ impl<R: Reclaimer> Fraser03<R> {
     /// down only from the head or from a node whose link was read unmarked: at that moment the node was in all levels
     /// below (I3). To go down from a marked node would be wrong: its inserter may link it to a level after it was unlinked
     /// from those below.
-    fn search<'g>(&'g self, key: u64, at_least: usize, guard: &'g impl Guard) -> Path<'g, OneFinished> {
+    ///
+    /// Guards that protect single nodes keep a visited node by (H) of `reclaim::any`: *it was in the level, hence not
+    /// retired* (I5), *when the link that leads to it was read again after it had been announced.* If that link was
+    /// unmarked then, its holder, which had been in the level before, was in the level (I3), and so was the node. If it
+    /// was marked, then `left` is asked afterwards whether it still leads to `right`, unmarked: it is in the level at
+    /// that moment (I3), and all links from `right` to the marked one are frozen (I2), so the holder is in the level too.
+    /// It was when it was visited, and nothing comes back that was unlinked, so it was in between, and so was the node.
+    /// Slots hold `left`, `right`, `end` and the next node during a step, and the path afterwards, which is to be used
+    /// until the next search under the same guard, and no longer.
+    fn search<'g>(&'g self, key: u64, at_least: usize, guard: &'g impl AnyGuard) -> Path<'g, OneFinished> {
         loop {
             if let Some(path) = self.try_search(key, at_least, guard) {
                 return path;
@@ -113,13 +120,15 @@ impl<R: Reclaimer> Fraser03<R> {
 
     /// See [`Self::search`]; `None` if another thread's update was in the way.
     #[inline]
-    fn try_search<'g>(&'g self, key: u64, at_least: usize, guard: &'g impl Guard) -> Option<Path<'g, OneFinished>> {
+    fn try_search<'g, G: AnyGuard>(&'g self, key: u64, at_least: usize, guard: &'g G) -> Option<Path<'g, OneFinished>> {
         let head = self.head.node();
         let n_levels = self.levels.in_use().max(at_least);
         let mut path = Path::new(head, n_levels);
         let mut left = head;
+        // While `right` is `end`, one slot protects both, and that of `right` is free.
+        let [mut of_left, mut of_right, mut of_end, mut of_next] = [0, 1, 2, 3];
         for level in (0..n_levels).rev() {
-            let mut right = left.next(level).load(guard);
+            let mut right = left.next(level).protect(guard, of_end);
             if right.is_marked() {
                 return None;
             }
@@ -130,27 +139,37 @@ impl<R: Reclaimer> Fraser03<R> {
                 if node_key > key {
                     break;
                 }
-                let next = node.next(level).load(guard);
+                let next = node.next(level).protect(guard, of_next);
                 if next.is_marked() {
+                    if !G::PROTECTS_ALL && !left.next(level).still_holds(right) {
+                        return None;
+                    }
+                    if end == right {
+                        [of_right, of_end] = [of_end, of_right];
+                    }
                     end = next.unmarked();
+                    [of_end, of_next] = [of_next, of_end];
                     continue;
                 }
                 if node_key == key {
                     break;
                 }
                 (left, right, end) = (node, next, next);
+                [of_left, of_end, of_next] = [of_end, of_next, of_left];
             }
             // The nodes from `right` up to `end`, if any, are marked. They were in the level until the exchange, since
             // `left` was (I3) and their links are frozen (I2), so nothing returns that was unlinked before.
             if right != end && !left.next(level).exchange(right, end) {
                 return None;
             }
+            Link::to(left).keep(guard, kept(level));
+            end.keep(guard, kept(level) + 1);
             path.set(level, left, end);
         }
         Some(path)
     }
 
-    fn insert(&self, key: u64, value: u64, height: usize, guard: &impl Guard) -> bool {
+    fn insert(&self, key: u64, value: u64, height: usize, guard: &impl AnyGuard) -> bool {
         self.levels.note(height);
         let mut path = self.search(key, height, guard);
         if found(&path, 0, key).is_some() {
@@ -181,17 +200,19 @@ impl<R: Reclaimer> Fraser03<R> {
 
     /// Links the new node to the levels above the lowest, unless it is removed meanwhile.
     ///
-    /// `path` is that by which it was linked to the lowest. A link of the node holds what the path has on its right, or
+    /// `path` is that by which it was linked to the lowest. The node stays allocated, because this thread has yet to finish.
+    ///
+    /// A link of the node holds what the path has on its right, or
     /// is marked, when the node is linked; it may be marked in between, and then the node is linked to the level in vain.
     ///
     /// The path may have met an older node of the same key on an upper level, which was removed before the path came to
     /// the lowest. The new node must not come before it (I1): a search for the older one would end at the new one, and
     /// not unlink it. Another search takes it out of the level. It cannot end at a younger node: that entered after this
     /// node was marked on all levels, which is looked at first.
-    fn raise<'g>(&'g self, node: NodeRef<'g>, mut path: Path<'g, OneFinished>, guard: &'g impl Guard) {
+    fn raise<'g>(&'g self, node: NodeRef<'g>, mut path: Path<'g, OneFinished>, guard: &'g impl AnyGuard) {
         for level in 1..node.height() {
             loop {
-                let next = node.next(level).load(guard);
+                let next = node.next(level).look(guard);
                 if next.is_marked() {
                     return;
                 }
@@ -210,7 +231,7 @@ impl<R: Reclaimer> Fraser03<R> {
     }
 
     /// Marks the node, which decides who removes it, and has it unlinked.
-    fn remove(&self, key: u64, guard: &impl Guard) -> bool {
+    fn remove(&self, key: u64, guard: &impl AnyGuard) -> bool {
         let path = self.search(key, 1, guard);
         let Some(node) = found(&path, 0, key) else { return false };
         let is_removed = (0..node.height()).rev().all(|level| mark(node, level, guard) || level > 0);
@@ -229,7 +250,7 @@ impl<R: Reclaimer> Fraser03<R> {
     /// it is out for good; when from all, it can be retired, and nobody else does (I5).
     ///
     /// `path` is a path that ended at the node, if there is one: it saves the search if nothing has changed.
-    fn finish<'g>(&'g self, node: NodeRef<'g>, path: Option<&Path<'g, OneFinished>>, guard: &'g impl Guard) {
+    fn finish<'g>(&'g self, node: NodeRef<'g>, path: Option<&Path<'g, OneFinished>>, guard: &'g impl AnyGuard) {
         // No exchange where the answer is known: the inserter was finished before anybody saw the node.
         if node.height() > 1 && !node.state().finish() {
             return;
@@ -242,17 +263,20 @@ impl<R: Reclaimer> Fraser03<R> {
         unsafe { node.retire(guard) };
     }
 
-    fn contains(&self, key: u64, guard: &impl Guard) -> bool {
+    fn contains<G: AnyGuard>(&self, key: u64, guard: &G) -> bool {
+        if !G::PROTECTS_ALL {
+            return found(&self.search(key, 1, guard), 0, key).is_some();
+        }
         let mut left = self.head.node();
         for level in (0..self.levels.in_use()).rev() {
-            let mut link = left.next(level).load(guard).unmarked();
+            let mut link = left.next(level).look(guard).unmarked();
             // SAFETY: `link` is unmarked, and (V); `left` may be marked by now, but on an upper level it was not.
             while let Some(node) = unsafe { link.node() } {
                 let node_key = node.key();
                 if node_key > key {
                     break;
                 }
-                let next = node.next(level).load(guard);
+                let next = node.next(level).look(guard);
                 if node_key == key {
                     if !next.is_marked() {
                         // In the lowest level, and unmarked there (I2, I3).
@@ -270,16 +294,27 @@ impl<R: Reclaimer> Fraser03<R> {
     }
 }
 
+/// Slots of a step; those of the path come after them.
+const N_OF_STEP: usize = 4;
+
+const _: () = assert!(kept(tower::TALLEST) <= N_SLOTS);
+
+/// Returns the slot of the node left of the path on a level; that of the right one is the next.
+const fn kept(level: usize) -> usize {
+    N_OF_STEP + 2 * level
+}
+
 /// Returns the node of that key at the end of the path on a level.
 fn found<'g>(path: &Path<'g, OneFinished>, level: usize, key: u64) -> Option<NodeRef<'g>> {
-    // SAFETY: searches put unmarked links of nodes that they visited, or null, to the right of their path.
+    // SAFETY: searches put unmarked links of nodes that they visited, or null, to the right of their path, and slots keep
+    // those until the next search.
     unsafe { path.step(level).right.node() }.filter(|node| node.key() == key)
 }
 
 /// Marks the node on a level. True if this call did it.
-fn mark(node: NodeRef<'_>, level: usize, guard: &impl Guard) -> bool {
+fn mark(node: NodeRef<'_>, level: usize, guard: &impl AnyGuard) -> bool {
     loop {
-        let next = node.next(level).load(guard);
+        let next = node.next(level).look(guard);
         if next.is_marked() {
             return false;
         }
@@ -291,22 +326,22 @@ fn mark(node: NodeRef<'_>, level: usize, guard: &impl Guard) -> bool {
 
 /// Unlinks a node that is marked on all levels, and that nobody links any more, along a path that ended at it. False if
 /// it is not known to be out of all levels.
-fn unlink<'g>(node: NodeRef<'g>, path: &Path<'g, OneFinished>, guard: &'g impl Guard) -> bool {
+fn unlink<'g>(node: NodeRef<'g>, path: &Path<'g, OneFinished>, guard: &'g impl AnyGuard) -> bool {
     node.height() <= path.n_levels()
         && (0..node.height()).rev().all(|level| {
             let place = path.step(level);
-            let next = node.next(level).load(guard).unmarked();
+            let next = node.next(level).look(guard).unmarked();
             // If it succeeds, then `left` was unmarked, so in the level (I3), and so was the node until this exchange.
             place.right == Link::to(node) && place.left.next(level).exchange(place.right, next)
         })
 }
 
-impl<R: Reclaimer> ConcurrentSet for Fraser03<R> {
+impl<R: AnyReclaimer> ConcurrentSet for Fraser03<R> {
     type Handle<'s> = Handle<'s, R>;
 
     fn new(parameters: &Parameters) -> Self {
         let head = Head::new(OneFinished::of_height(tower::TALLEST));
-        Self { head, levels: Levels::new(parameters), reclaimer: R::new() }
+        Self { head, levels: Levels::new(parameters), reclaimer: R::with(parameters) }
     }
 
     fn handle(&self) -> Handle<'_, R> {
@@ -327,7 +362,7 @@ impl<R: Reclaimer> ConcurrentSet for Fraser03<R> {
     }
 }
 
-impl<R: Reclaimer> Drop for Fraser03<R> {
+impl<R: AnyReclaimer> Drop for Fraser03<R> {
     /// Frees what is in the lowest level; what was retired is the reclaimer's, and disjoint (I5).
     fn drop(&mut self) {
         // SAFETY: `&mut self` excludes every handle.
@@ -338,13 +373,13 @@ impl<R: Reclaimer> Drop for Fraser03<R> {
 }
 
 /// A thread's access.
-pub struct Handle<'s, R: Reclaimer> {
+pub struct Handle<'s, R: AnyReclaimer> {
     list: &'s Fraser03<R>,
     heights: Heights,
     local: R::Local<'s>,
 }
 
-impl<R: Reclaimer> SetHandle for Handle<'_, R> {
+impl<R: AnyReclaimer> SetHandle for Handle<'_, R> {
     fn insert(&mut self, key: u64, value: u64) -> bool {
         self.list.insert(key, value, self.heights.draw(), &self.local.pin())
     }

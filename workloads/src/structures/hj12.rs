@@ -43,10 +43,10 @@ use self::{
 use super::unpublished::Unpublished;
 use crate::{
     families::set::{ConcurrentSet, Parameters, SetHandle},
-    harness::SetDriver,
-    protocol::{Audit, Reclamation},
-    reclaim::{Alone, Epoch, Guard, Local, NoReclamation, Reclaimer},
-    structures::{Adt, Info, Insert, Reclaims, Semantics, Structure},
+    harness::drivers,
+    protocol::Audit,
+    reclaim::{Alone, Guard, Local, Reclaimer},
+    structures::{Adt, Info, Insert, Memory, Reclaims, Semantics, Structure},
 };
 
 /// Registry entry.
@@ -58,6 +58,7 @@ pub static STRUCTURE: Structure = Structure {
         progress: "lock-free; contains helps and may restart",
         semantics: Semantics { adt: Adt::OrderedDictionary, insert: Insert::IfAbsent, key_bits: 64, value_bits: 64 },
         reclaims: Reclaims::Deferred,
+        memory: Memory::Nodes,
         deviations: &[
             "no sentinel key: an anchor without key takes the place of the root",
             "clean update words and empty edges hold versions; the paper's hold the last record and the last node",
@@ -77,10 +78,7 @@ pub static STRUCTURE: Structure = Structure {
         ],
         parameters: &[],
     },
-    drivers: &[
-        (Reclamation::None, &SetDriver::<Hj12<NoReclamation>>::NEW),
-        (Reclamation::Epoch, &SetDriver::<Hj12<Epoch>>::NEW),
-    ],
+    drivers: drivers!(Hj12),
 };
 
 /// The tree. On lines of its own, because every operation reads the anchor.
@@ -370,8 +368,8 @@ fn help_relocation(
 impl<R: Reclaimer> ConcurrentSet for Hj12<R> {
     type Handle<'s> = Handle<'s, R>;
 
-    fn new(_parameters: &Parameters) -> Self {
-        Self { anchor: Node::new(0, 0), reclaimer: R::new() }
+    fn new(parameters: &Parameters) -> Self {
+        Self { anchor: Node::new(0, 0), reclaimer: R::with(parameters) }
     }
 
     fn handle(&self) -> Handle<'_, R> {

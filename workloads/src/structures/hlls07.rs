@@ -25,10 +25,10 @@ use self::state::{State, Wait};
 use super::tower::{self, Head, Heights, Levels, Link, NewNode, Step};
 use crate::{
     families::set::{ConcurrentSet, Parameters, SetHandle},
-    harness::SetDriver,
-    protocol::{Audit, Reclamation},
-    reclaim::{Alone, Epoch, Guard, Local, NoReclamation, Reclaimer},
-    structures::{Adt, Info, Insert, Reclaims, Semantics, Structure},
+    harness::drivers,
+    protocol::Audit,
+    reclaim::{Alone, Guard, Local, Reclaimer},
+    structures::{Adt, Info, Insert, Memory, Reclaims, Semantics, Structure},
 };
 
 /// Registry entry.
@@ -40,6 +40,7 @@ pub static STRUCTURE: Structure = Structure {
         progress: "insert and remove lock, contains wait-free",
         semantics: Semantics { adt: Adt::OrderedDictionary, insert: Insert::IfAbsent, key_bits: 64, value_bits: 64 },
         reclaims: Reclaims::Deferred,
+        memory: Memory::Nodes,
         deviations: &[
             "updates look for the key on the lowest level; the paper asks on which level it was met first",
             "a removed node's own lock is released once it is marked; the paper holds it until the node is unlinked",
@@ -57,10 +58,7 @@ pub static STRUCTURE: Structure = Structure {
         ],
         parameters: &[tower::MAX_LEVEL],
     },
-    drivers: &[
-        (Reclamation::None, &SetDriver::<Hlls07<NoReclamation>>::NEW),
-        (Reclamation::Epoch, &SetDriver::<Hlls07<Epoch>>::NEW),
-    ],
+    drivers: drivers!(Hlls07),
 };
 
 type NodeRef<'g> = tower::NodeRef<'g, State>;
@@ -119,6 +117,8 @@ impl<R: Reclaimer> Hlls07<R> {
             }
             let new: &NewNode<State> = new.get_or_insert_with(|| NewNode::new(key, value, height, State::new()));
             let Some(locks) = Locks::take(&path, height, |place| right_of(place).is_none_or(is_unmarked)) else {
+                // A neighbour's remover may have yet to unlink it.
+                wait.pause();
                 continue;
             };
             link(new.node(), &path);
@@ -137,7 +137,15 @@ impl<R: Reclaimer> Hlls07<R> {
             return false;
         }
         let is_before = |place: Step<'_, State>| place.right == Link::to(node);
-        while node.height() > path.n_levels() || !unlink(node, &path, is_before) {
+        let mut wait = Wait::new();
+        loop {
+            if node.height() <= path.n_levels() {
+                if unlink(node, &path, is_before) {
+                    break;
+                }
+                // A neighbour's remover may have yet to unlink it.
+                wait.pause();
+            }
             path = self.find(key, node.height(), guard);
         }
         // SAFETY: `unlink` has taken it out of all levels, which is done once (I6). Nodes that were unlinked while they
@@ -244,7 +252,7 @@ impl<R: Reclaimer> ConcurrentSet for Hlls07<R> {
     type Handle<'s> = Handle<'s, R>;
 
     fn new(parameters: &Parameters) -> Self {
-        Self { head: Head::new(State::new()), levels: Levels::new(parameters), reclaimer: R::new() }
+        Self { head: Head::new(State::new()), levels: Levels::new(parameters), reclaimer: R::with(parameters) }
     }
 
     fn handle(&self) -> Handle<'_, R> {

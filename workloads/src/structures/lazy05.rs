@@ -26,10 +26,10 @@ use self::link::{Link, Next, Node, Word};
 use super::{patience::Patience, unpublished::Unpublished};
 use crate::{
     families::set::{ConcurrentSet, Parameters, SetHandle},
-    harness::SetDriver,
-    protocol::{Audit, Reclamation},
-    reclaim::{Alone, Epoch, Guard, Local, NoReclamation, Reclaimer},
-    structures::{Adt, Info, Insert, Reclaims, Semantics, Structure, walk::Walk},
+    harness::drivers,
+    protocol::Audit,
+    reclaim::{Alone, Guard, Local, Reclaimer},
+    structures::{Adt, Info, Insert, Memory, Reclaims, Semantics, Structure, walk::Walk},
 };
 
 /// Registry entry.
@@ -42,6 +42,7 @@ pub static STRUCTURE: Structure = Structure {
         progress: "insert and remove block on locks of one or two nodes; contains wait-free",
         semantics: Semantics { adt: Adt::OrderedDictionary, insert: Insert::IfAbsent, key_bits: 64, value_bits: 64 },
         reclaims: Reclaims::Deferred,
+        memory: Memory::Nodes,
         deviations: &[
             "no sentinel nodes, so no key value is spent",
             "lock and mark are two bits of a node's link: one exchange takes the lock and validates",
@@ -57,10 +58,7 @@ pub static STRUCTURE: Structure = Structure {
         ],
         parameters: &[],
     },
-    drivers: &[
-        (Reclamation::None, &SetDriver::<Lazy05<NoReclamation>>::NEW),
-        (Reclamation::Epoch, &SetDriver::<Lazy05<Epoch>>::NEW),
-    ],
+    drivers: drivers!(Lazy05),
 };
 
 /// The list. On lines of its own, because every operation reads the head.
@@ -169,8 +167,8 @@ fn unlink(place: &Place<'_>, node: &Node, guard: &impl Guard) -> bool {
 impl<R: Reclaimer> ConcurrentSet for Lazy05<R> {
     type Handle<'s> = Handle<'s, R>;
 
-    fn new(_parameters: &Parameters) -> Self {
-        Self { head: Next::new(Word::NULL), reclaimer: R::new() }
+    fn new(parameters: &Parameters) -> Self {
+        Self { head: Next::new(Word::NULL), reclaimer: R::with(parameters) }
     }
 
     fn handle(&self) -> Handle<'_, R> {
@@ -243,7 +241,10 @@ impl<R: Reclaimer> SetHandle for Handle<'_, R> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::reclaim::interleave::{Operation, explore};
+    use crate::reclaim::{
+        NoReclamation,
+        interleave::{Operation, explore},
+    };
 
     #[test]
     fn every_interleaving_of_few_operations_is_explained() {

@@ -5,9 +5,9 @@
 //! Progress: lock-free, `contains` too: it helps to unlink marked nodes, and begins anew when a link has changed under it.
 //! Deviations: no sentinel nodes: the head is a link and the tail is null, so no key value is spent. Links have a mark and
 //! no tag of the number of changes, which the paper needs where memory is used again at once.
-//! Reclamation: the thread whose exchange unlinked a node retires it. `find` validates each step, as hazard pointers will
-//! need it; under schemes that protect whole operations the validation decides nothing, and costs one load from a line
-//! that has just been read.
+//! Reclamation: the thread whose exchange unlinked a node retires it. `find` validates each step, as hazard pointers need
+//! it; under schemes that protect whole operations the validation decides nothing, and costs one load from a line that
+//! has just been read.
 //! Invariants, with *in the list* for reachable from the head:
 //! I1 Keys strictly increase along links, whether the nodes are in the list or not.
 //! I2 A marked link never changes again.
@@ -21,10 +21,10 @@ mod list;
 pub(super) use self::list::List;
 use crate::{
     families::set::{ConcurrentSet, Parameters, SetHandle},
-    harness::SetDriver,
-    protocol::{Audit, Reclamation},
-    reclaim::{Epoch, Local, NoReclamation, Reclaimer},
-    structures::{Adt, Info, Insert, Reclaims, Semantics, Structure, walk::Walk},
+    harness::drivers,
+    protocol::Audit,
+    reclaim::{AnyLocal, AnyReclaimer},
+    structures::{Adt, Info, Insert, Memory, Reclaims, Semantics, Structure, walk::Walk},
 };
 
 /// Registry entry.
@@ -36,6 +36,7 @@ pub static STRUCTURE: Structure = Structure {
         progress: "lock-free; contains may restart and helps to unlink",
         semantics: Semantics { adt: Adt::OrderedDictionary, insert: Insert::IfAbsent, key_bits: 64, value_bits: 64 },
         reclaims: Reclaims::Deferred,
+        memory: Memory::Nodes,
         deviations: &[
             "no sentinel nodes, so no key value is spent",
             "links have no tag that counts changes: schemes keep addresses from being used again",
@@ -48,24 +49,21 @@ pub static STRUCTURE: Structure = Structure {
         ],
         parameters: &[],
     },
-    drivers: &[
-        (Reclamation::None, &SetDriver::<Michael02<NoReclamation>>::NEW),
-        (Reclamation::Epoch, &SetDriver::<Michael02<Epoch>>::NEW),
-    ],
+    drivers: drivers!(Michael02, Hazard),
 };
 
 /// The list. On lines of its own, because every operation reads the head.
 #[repr(align(128))]
-pub struct Michael02<R: Reclaimer> {
+pub struct Michael02<R: AnyReclaimer> {
     list: List,
     reclaimer: R,
 }
 
-impl<R: Reclaimer> ConcurrentSet for Michael02<R> {
+impl<R: AnyReclaimer> ConcurrentSet for Michael02<R> {
     type Handle<'s> = Handle<'s, R>;
 
-    fn new(_parameters: &Parameters) -> Self {
-        Self { list: List::new(), reclaimer: R::new() }
+    fn new(parameters: &Parameters) -> Self {
+        Self { list: List::new(), reclaimer: R::with(parameters) }
     }
 
     fn handle(&self) -> Handle<'_, R> {
@@ -84,12 +82,12 @@ impl<R: Reclaimer> ConcurrentSet for Michael02<R> {
 }
 
 /// A thread's access.
-pub struct Handle<'s, R: Reclaimer> {
+pub struct Handle<'s, R: AnyReclaimer> {
     list: &'s List,
     local: R::Local<'s>,
 }
 
-impl<R: Reclaimer> SetHandle for Handle<'_, R> {
+impl<R: AnyReclaimer> SetHandle for Handle<'_, R> {
     fn insert(&mut self, key: u64, value: u64) -> bool {
         self.list.insert(key, value, &self.local.pin())
     }
@@ -106,11 +104,23 @@ impl<R: Reclaimer> SetHandle for Handle<'_, R> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::reclaim::interleave::{Operation, explore};
+    use crate::reclaim::{
+        NoReclamation,
+        interleave::{Operation, explore, explore_announcing},
+    };
 
     #[test]
     fn every_interleaving_of_few_operations_is_explained() {
         explore::<Michael02<NoReclamation>>(|set, operation, guard| match operation {
+            Operation::Insert(key) => set.list.insert(key, !key, guard),
+            Operation::Remove(key) => set.list.remove(key, guard),
+            Operation::Contains(key) => set.list.contains(key, guard),
+        });
+    }
+
+    #[test]
+    fn no_interleaving_follows_a_link_to_a_node_that_was_not_announced_in_time() {
+        explore_announcing::<Michael02<NoReclamation>>(|set, operation, guard| match operation {
             Operation::Insert(key) => set.list.insert(key, !key, guard),
             Operation::Remove(key) => set.list.remove(key, guard),
             Operation::Contains(key) => set.list.contains(key, guard),

@@ -12,10 +12,10 @@
 use super::michael02::List;
 use crate::{
     families::set::{ConcurrentSet, Parameters, SetHandle},
-    harness::SetDriver,
-    protocol::{Audit, Reclamation},
-    reclaim::{Epoch, Local, NoReclamation, Reclaimer},
-    structures::{Adt, Info, Insert, ParameterInfo, Reclaims, Semantics, Structure, walk::Walk},
+    harness::drivers,
+    protocol::Audit,
+    reclaim::{AnyLocal, AnyReclaimer},
+    structures::{Adt, Info, Insert, Memory, ParameterInfo, Reclaims, Semantics, Structure, walk::Walk},
 };
 
 /// By default a power of two somewhat above the 50,000 keys of a range of 100k that is filled to half, which is 512 KiB
@@ -37,6 +37,7 @@ pub static STRUCTURE: Structure = Structure {
         progress: "lock-free; contains may restart and helps to unlink",
         semantics: Semantics { adt: Adt::HashDictionary, insert: Insert::IfAbsent, key_bits: 64, value_bits: 64 },
         reclaims: Reclaims::Deferred,
+        memory: Memory::Nodes,
         deviations: &[
             "no sentinel nodes, so no key value is spent",
             "links have no tag that counts changes: schemes keep addresses from being used again",
@@ -51,14 +52,11 @@ pub static STRUCTURE: Structure = Structure {
         ],
         parameters: &[BUCKETS],
     },
-    drivers: &[
-        (Reclamation::None, &SetDriver::<MichaelHash02<NoReclamation>>::NEW),
-        (Reclamation::Epoch, &SetDriver::<MichaelHash02<Epoch>>::NEW),
-    ],
+    drivers: drivers!(MichaelHash02, Hazard),
 };
 
 /// The table.
-pub struct MichaelHash02<R: Reclaimer> {
+pub struct MichaelHash02<R: AnyReclaimer> {
     buckets: Box<[List]>,
     reclaimer: R,
 }
@@ -74,13 +72,13 @@ fn bucket_of(key: u64, n_buckets: usize) -> usize {
     ((u128::from(hash) * n_buckets as u128) >> 64) as usize
 }
 
-impl<R: Reclaimer> ConcurrentSet for MichaelHash02<R> {
+impl<R: AnyReclaimer> ConcurrentSet for MichaelHash02<R> {
     type Handle<'s> = Handle<'s, R>;
 
     /// Writes every head, so that the table's pages are there before anything is measured.
     fn new(parameters: &Parameters) -> Self {
         let n_buckets = parameters.get(BUCKETS.name).copied().unwrap_or(BUCKETS.default);
-        Self { buckets: (0..n_buckets).map(|_| List::new()).collect(), reclaimer: R::new() }
+        Self { buckets: (0..n_buckets).map(|_| List::new()).collect(), reclaimer: R::with(parameters) }
     }
 
     fn handle(&self) -> Handle<'_, R> {
@@ -106,19 +104,19 @@ impl<R: Reclaimer> ConcurrentSet for MichaelHash02<R> {
 }
 
 /// A thread's access.
-pub struct Handle<'s, R: Reclaimer> {
+pub struct Handle<'s, R: AnyReclaimer> {
     buckets: &'s [List],
     local: R::Local<'s>,
 }
 
-impl<'s, R: Reclaimer> Handle<'s, R> {
+impl<'s, R: AnyReclaimer> Handle<'s, R> {
     #[inline]
     fn bucket(&self, key: u64) -> &'s List {
         &self.buckets[bucket_of(key, self.buckets.len())]
     }
 }
 
-impl<R: Reclaimer> SetHandle for Handle<'_, R> {
+impl<R: AnyReclaimer> SetHandle for Handle<'_, R> {
     fn insert(&mut self, key: u64, value: u64) -> bool {
         self.bucket(key).insert(key, value, &self.local.pin())
     }
@@ -137,15 +135,16 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
+    use crate::reclaim::{Epoch, Hazard};
 
-    fn with_buckets(n_buckets: u64) -> MichaelHash02<Epoch> {
+    fn with_buckets<R: AnyReclaimer>(n_buckets: u64) -> MichaelHash02<R> {
         MichaelHash02::new(&Parameters::from([("buckets".to_owned(), n_buckets)]))
     }
 
     #[test]
     fn any_number_of_buckets_holds_all_keys() {
         for n_buckets in [1, 2, 3, 7, 64, 1000] {
-            let mut set = with_buckets(n_buckets);
+            let mut set = with_buckets::<Epoch>(n_buckets);
             let keys: BTreeSet<u64> = (0..500).chain((0..64).map(|bit| u64::MAX << bit)).collect();
             let mut handle = set.handle();
             for &key in &keys {
@@ -178,7 +177,7 @@ mod tests {
 
     #[test]
     fn the_audit_sees_a_key_in_the_wrong_bucket() {
-        let mut set = with_buckets(4);
+        let mut set = with_buckets::<Epoch>(4);
         let wrong = (bucket_of(9, 4) + 1) % 4;
         let mut local = set.reclaimer.register();
         assert!(set.buckets[wrong].insert(9, 9, &local.pin()));
@@ -189,8 +188,12 @@ mod tests {
 
     #[test]
     fn threads_that_crowd_few_buckets_conserve_keys() {
+        crowd(with_buckets::<Epoch>(2));
+        crowd(with_buckets::<Hazard>(2));
+    }
+
+    fn crowd<R: AnyReclaimer>(mut set: MichaelHash02<R>) {
         // The registry's tests run with the default table, where few keys share a list.
-        let mut set = with_buckets(2);
         let nets: Vec<i64> = std::thread::scope(|scope| {
             let run = |thread: u64| {
                 let set = &set;

@@ -3,6 +3,7 @@
 pub mod abtree17;
 pub mod bcco10;
 pub mod citrus14;
+pub mod controls;
 pub mod crossbeam_skiplist;
 pub mod dashmap;
 pub mod dgt15;
@@ -30,9 +31,12 @@ mod tower;
 mod unpublished;
 mod walk;
 
+/// Structures with a planted fault, for tests of the checks. A spec may name them; no listing of the catalogue does.
+pub use self::controls::ALL as CONTROLS;
 use crate::{
-    families::set::{Parameters, SetHandle},
+    families::set::{Parameters, RangeHandle, SetHandle},
     harness::Measurements,
+    nodes::Nodes,
     protocol::{Audit, Reclamation, Request},
 };
 
@@ -74,6 +78,19 @@ pub struct Structure {
     pub drivers: &'static [(Reclamation, &'static dyn Driver)],
 }
 
+impl Structure {
+    /// Tells whether it has a range query. The drivers decide, so that nothing can be stated that is not so.
+    pub fn has_range_query(&self) -> bool {
+        self.drivers.iter().all(|(_, driver)| driver.has_range_query())
+    }
+
+    /// Returns the driver for a scheme, whatever its parameters; `None` if the structure does not support it.
+    pub fn driver(&self, reclamation: Reclamation) -> Option<&'static dyn Driver> {
+        let found = self.drivers.iter().find(|(supported, _)| supported.is_of_scheme(reclamation));
+        found.map(|&(_, driver)| driver)
+    }
+}
+
 /// What a structure states of itself. Reports print every field.
 pub struct Info {
     /// Name in specs, such as `nm14`.
@@ -88,6 +105,8 @@ pub struct Info {
     pub semantics: Semantics,
     /// How it treats removed nodes.
     pub reclaims: Reclaims,
+    /// Where it keeps its keys.
+    pub memory: Memory,
     /// Where it deviates from its source; empty when nowhere.
     pub deviations: &'static [&'static str],
     /// Numbered invariants, as `I1 …`.
@@ -134,12 +153,31 @@ pub enum Insert {
 pub enum Reclaims {
     /// Retires them to the scheme asked for.
     Deferred,
-    /// Frees them at once under its lock, whatever scheme is asked for.
+    /// Frees them at once under its lock, whatever scheme is asked for: it runs under every one.
     AtOnce,
-    /// Gives them to a scheme of its own, whatever scheme is asked for.
+    /// Gives them to a scheme of its own. It runs only under the words that its driver list names, and states what they
+    /// change.
     Own,
     /// Allocates nothing.
     Nothing,
+}
+
+/// Where a structure keeps its keys: whether its nodes can be padded and pooled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Memory {
+    /// In nodes from [`crate::nodes`], padded and pooled as asked.
+    Nodes,
+    /// In memory that its own crate manages: can be neither padded nor pooled.
+    Own,
+    /// Nowhere: it allocates nothing, whatever is asked.
+    Nothing,
+}
+
+impl Memory {
+    /// Tells whether a structure that keeps its keys so can honour a setting of nodes.
+    pub fn honours(self, nodes: Nodes) -> bool {
+        self != Self::Own || nodes == Nodes::PLAIN
+    }
 }
 
 /// One parameter of a structure.
@@ -162,6 +200,11 @@ pub trait Driver: Sync {
     /// In words, when the trial could not be run as asked (a pin refused by the kernel, say).
     fn trial(&self, request: &Request) -> Result<Measurements, String>;
 
+    /// Tells whether its structure has a range query.
+    fn has_range_query(&self) -> bool {
+        false
+    }
+
     /// Makes an empty instance for tests over the whole registry.
     fn erased(&self, parameters: &Parameters) -> Box<dyn ErasedSet>;
 }
@@ -170,13 +213,17 @@ pub trait Driver: Sync {
 pub trait ErasedSet: Send + Sync {
     /// Registers the calling thread.
     fn handle(&self) -> Box<dyn SetHandle + '_>;
+    /// Registers the calling thread at a set that has a range query; `None` if it has none.
+    fn range_handle(&self) -> Option<Box<dyn RangeHandle + '_>> {
+        None
+    }
     /// See [`crate::families::set::ConcurrentSet::audit`].
     fn audit(&mut self) -> Audit;
     /// See [`crate::families::set::ConcurrentSet::unreclaimed`].
     fn unreclaimed(&self) -> Option<u64>;
 }
 
-/// Returns the structure of that name.
+/// Returns the structure of that name; controls are found too.
 pub fn find(name: &str) -> Option<&'static Structure> {
-    ALL.iter().copied().find(|structure| structure.info.name == name)
+    ALL.iter().chain(CONTROLS).copied().find(|structure| structure.info.name == name)
 }

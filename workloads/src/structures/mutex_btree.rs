@@ -8,16 +8,14 @@
 //! Reclamation: nodes are freed at once under the lock, so every scheme is the same.
 //! Invariants: I1 keys strictly increase in iteration order. I2 the length that the map keeps is the number of keys.
 
-use std::{
-    collections::{BTreeMap, btree_map::Entry},
-    sync::{Mutex, MutexGuard},
-};
+use std::collections::{BTreeMap, btree_map::Entry};
 
+use crate::sync::{Mutex, MutexGuard};
 use crate::{
-    families::set::{ConcurrentSet, Parameters, SetHandle},
-    harness::SetDriver,
-    protocol::{Audit, Reclamation},
-    structures::{Adt, Info, Insert, Reclaims, Semantics, Structure, walk::Walk},
+    families::set::{ConcurrentSet, Parameters, RangeAnswer, RangeHandle, SetHandle, last_of_range},
+    harness::{RangeSetDriver, under_every_scheme},
+    protocol::Audit,
+    structures::{Adt, Info, Insert, Memory, Reclaims, Semantics, Structure, walk::Walk},
 };
 
 /// Registry entry.
@@ -29,11 +27,12 @@ pub static STRUCTURE: Structure = Structure {
         progress: "blocking",
         semantics: Semantics { adt: Adt::OrderedDictionary, insert: Insert::IfAbsent, key_bits: 64, value_bits: 64 },
         reclaims: Reclaims::AtOnce,
+        memory: Memory::Own,
         deviations: &[],
         invariants: &["I1 keys strictly increase in iteration order", "I2 the map's length is its number of keys"],
         parameters: &[],
     },
-    drivers: &[(Reclamation::None, &SetDriver::<MutexBtree>::NEW), (Reclamation::Epoch, &SetDriver::<MutexBtree>::NEW)],
+    drivers: &under_every_scheme(&RangeSetDriver::<MutexBtree>::NEW),
 };
 
 /// A `BTreeMap` under one `Mutex`.
@@ -91,5 +90,13 @@ impl SetHandle for Handle<'_> {
 
     fn contains(&mut self, key: u64) -> bool {
         self.0.lock().contains_key(&key)
+    }
+}
+
+impl RangeHandle for Handle<'_> {
+    /// Takes effect while it holds the lock.
+    fn range(&mut self, lo: u64, n: u64) -> RangeAnswer {
+        let Some(last) = last_of_range(lo, n) else { return RangeAnswer::default() };
+        self.0.lock().range(lo..=last).map(|(&key, _)| key).collect()
     }
 }

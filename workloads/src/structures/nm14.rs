@@ -29,10 +29,10 @@ use self::edge::{Edge, Internal, Leaf, Link, Word};
 use super::unpublished::Unpublished;
 use crate::{
     families::set::{ConcurrentSet, Parameters, SetHandle},
-    harness::SetDriver,
-    protocol::{Audit, Reclamation},
-    reclaim::{Alone, Epoch, Guard, Local, NoReclamation, Reclaimer},
-    structures::{Adt, Info, Insert, Reclaims, Semantics, Structure},
+    harness::drivers,
+    protocol::Audit,
+    reclaim::{Alone, Guard, Local, Reclaimer},
+    structures::{Adt, Info, Insert, Memory, Reclaims, Semantics, Structure},
 };
 
 /// Registry entry.
@@ -44,6 +44,7 @@ pub static STRUCTURE: Structure = Structure {
         progress: "lock-free; contains never writes nor restarts",
         semantics: Semantics { adt: Adt::OrderedDictionary, insert: Insert::IfAbsent, key_bits: 64, value_bits: 64 },
         reclaims: Reclaims::Deferred,
+        memory: Memory::Nodes,
         deviations: &[
             "no sentinel nodes: one root edge takes their place, so no key value is spent and paths are two edges shorter",
             "an edge says whether it leads to a leaf; leaves are 16 bytes, internal nodes 24",
@@ -59,10 +60,7 @@ pub static STRUCTURE: Structure = Structure {
         ],
         parameters: &[],
     },
-    drivers: &[
-        (Reclamation::None, &SetDriver::<Nm14<NoReclamation>>::NEW),
-        (Reclamation::Epoch, &SetDriver::<Nm14<Epoch>>::NEW),
-    ],
+    drivers: drivers!(Nm14),
 };
 
 /// The tree. On lines of its own, because every operation reads the root edge.
@@ -264,8 +262,8 @@ unsafe fn retire_chain<'g>(key: u64, successor: Link<'g>, parent: &Internal, kep
 impl<R: Reclaimer> ConcurrentSet for Nm14<R> {
     type Handle<'s> = Handle<'s, R>;
 
-    fn new(_parameters: &Parameters) -> Self {
-        Self { root: Edge::new(Word::EMPTY), reclaimer: R::new() }
+    fn new(parameters: &Parameters) -> Self {
+        Self { root: Edge::new(Word::EMPTY), reclaimer: R::with(parameters) }
     }
 
     fn handle(&self) -> Handle<'_, R> {
@@ -313,7 +311,10 @@ impl<R: Reclaimer> SetHandle for Handle<'_, R> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::reclaim::interleave::{Operation, explore};
+    use crate::reclaim::{
+        NoReclamation,
+        interleave::{Operation, explore},
+    };
 
     #[test]
     fn every_interleaving_of_few_operations_is_explained() {

@@ -11,9 +11,9 @@ use std::hint::black_box;
 
 use crate::{
     families::set::{ConcurrentSet, Parameters, SetHandle},
-    harness::SetDriver,
-    protocol::{Audit, Reclamation},
-    structures::{Adt, Info, Insert, Reclaims, Semantics, Structure},
+    harness::{SetDriver, under_every_scheme},
+    protocol::Audit,
+    structures::{Adt, Info, Insert, Memory, Reclaims, Semantics, Structure},
 };
 
 /// Registry entry.
@@ -25,11 +25,12 @@ pub static STRUCTURE: Structure = Structure {
         progress: "wait-free",
         semantics: Semantics { adt: Adt::Nothing, insert: Insert::Nothing, key_bits: 64, value_bits: 0 },
         reclaims: Reclaims::Nothing,
+        memory: Memory::Nothing,
         deviations: &["not a set: updates take no effect and `contains` answers from the key alone"],
         invariants: &["I1 no update takes effect"],
         parameters: &[],
     },
-    drivers: &[(Reclamation::None, &SetDriver::<Noop>::NEW), (Reclamation::Epoch, &SetDriver::<Noop>::NEW)],
+    drivers: &under_every_scheme(&SetDriver::<Noop>::NEW),
 };
 
 /// The set that does nothing.

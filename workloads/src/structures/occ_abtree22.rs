@@ -15,10 +15,13 @@
 //! record of elimination is in the leaf already, in place of a key, a value and a version of its own. Locks are a bit
 //! each, spun on and then yielded; the paper uses MCS locks. Violations are found from the top of a key's path; the paper
 //! searches for the node that has one, and repairs its parent first by recursion. Durability is left out.
+//! Speed, in throughput gained at 100,000 keys: a child is selected by one chain of moves, not by a sum that is compiled to
+//! vector instructions (searches, one thread: +80 %). Two threads on two cores are as fast with elimination as without, from
+//! 2 keys to 100,000, uniform or Zipf: they seldom wait for each other on the same key.
 //! Reclamation: epochs in the paper too. The thread that unlinked nodes retires them.
 //! Invariants, with *in the tree* for reachable from the entry, and *size* for the number of children or keys:
-//! I1 An internal node has 1 to b children, none null, and between them keys that strictly increase. Its size, its keys
-//! and its tag never change.
+//! I1 An internal node has 1 to b children, none null, and between them keys that strictly increase, none the largest key.
+//! Its size, its keys and its tag never change.
 //! I2 The keys below an edge are not less than the key left of it, and less than the key right of it. So the range of a
 //! node in the tree, which is what the keys on its path leave, never changes.
 //! I3 A leaf has 0 to b keys, all unlike, in the slots that its state calls used.
@@ -43,10 +46,10 @@ use self::{
 };
 use crate::{
     families::set::{ConcurrentSet, Parameters, SetHandle},
-    harness::SetDriver,
-    protocol::{Audit, Reclamation},
-    reclaim::{Alone, Epoch, Guard, Local, NoReclamation, Reclaimer},
-    structures::{Adt, Info, Insert, ParameterInfo, Reclaims, Semantics, Structure, fan::MIN_SIZE},
+    harness::drivers,
+    protocol::Audit,
+    reclaim::{Alone, Guard, Local, Reclaimer},
+    structures::{Adt, Info, Insert, Memory, ParameterInfo, Reclaims, Semantics, Structure, fan::MIN_SIZE},
 };
 
 /// Registry entry.
@@ -58,6 +61,7 @@ pub static STRUCTURE: Structure = Structure {
         progress: "insert and remove blocking; contains lock-free, waits for no lock",
         semantics: Semantics { adt: Adt::OrderedDictionary, insert: Insert::IfAbsent, key_bits: 64, value_bits: 64 },
         reclaims: Reclaims::Deferred,
+        memory: Memory::Nodes,
         deviations: &[
             "version, lock, mark and a map of used slots share one word of the leaf, so no key value is spent",
             "a removal is one exchange without a lock; contains does not wait while a leaf is locked",
@@ -67,7 +71,7 @@ pub static STRUCTURE: Structure = Structure {
             "not durable",
         ],
         invariants: &[
-            "I1 an internal node has 1 to b children between increasing keys; only its edges ever change",
+            "I1 an internal node has 1 to b children between increasing keys below the largest key; only its edges ever change",
             "I2 keys below an edge lie between the keys beside it",
             "I3 a leaf has 0 to b unlike keys, in the slots that its state calls used",
             "I4 only the holder of a lock changes edges and slots; a marked node never changes",
@@ -80,13 +84,10 @@ pub static STRUCTURE: Structure = Structure {
             name: "elimination",
             default: 0,
             range: (0, 1),
-            meaning: "1: an update that waits may answer by another of its key that took place meanwhile (Elim-ABtree)",
+            meaning: "with 1, an update that waits may answer by another of its key that took place meanwhile (Elim-ABtree)",
         }],
     },
-    drivers: &[
-        (Reclamation::None, &SetDriver::<OccAbtree22<NoReclamation>>::NEW),
-        (Reclamation::Epoch, &SetDriver::<OccAbtree22<Epoch>>::NEW),
-    ],
+    drivers: drivers!(OccAbtree22),
 };
 
 /// The tree. On lines of its own, because every operation reads the entry.
@@ -207,7 +208,7 @@ impl<R: Reclaimer> ConcurrentSet for OccAbtree22<R> {
 
     fn new(parameters: &Parameters) -> Self {
         let eliminates = parameters.get("elimination").is_some_and(|&choice| choice == 1);
-        Self { entry: Internal::over(Word::of_leaf(Leaf::new(&[]))), eliminates, reclaimer: R::new() }
+        Self { entry: Internal::over(Word::of_leaf(Leaf::new(&[]))), eliminates, reclaimer: R::with(parameters) }
     }
 
     fn handle(&self) -> Handle<'_, R> {
@@ -257,6 +258,7 @@ mod tests {
     use std::{cell::Cell, mem, sync::Barrier, thread};
 
     use super::*;
+    use crate::reclaim::NoReclamation;
 
     fn tree_of(keys: impl IntoIterator<Item = u64>, elimination: u64) -> OccAbtree22<NoReclamation> {
         let set = OccAbtree22::<NoReclamation>::new(&Parameters::from([("elimination".to_owned(), elimination)]));

@@ -7,7 +7,8 @@
 //! to trial.
 //! Reclamation: entries and tables go to a collector that the map owns (crate seize: batches after Nikolaev and
 //! Ravindran, Snapshot-Free, Transparent, and Robust Memory Reclamation for Lock-Free Data Structures, PLDI 2021),
-//! whatever scheme is asked for. Each operation pins, as the crate's documentation shows first; the cost of ordering
+//! whatever scheme is asked for. That is `hyaline`, which the map therefore honours, with its batch; `none` and `epoch`
+//! are taken for the batch that holds by default. Each operation pins, as the crate's documentation shows first; the cost of ordering
 //! lies with the thread that retires (`membarrier`). The collector does not tell what it freed. Dropping the map frees
 //! everything; numbers for threads are handed out by the process and reused.
 //! Invariants: I1 the length that the crate keeps is the number of keys in the iteration.
@@ -18,7 +19,8 @@ use crate::{
     families::set::{ConcurrentSet, Parameters, SetHandle},
     harness::SetDriver,
     protocol::{Audit, Reclamation},
-    structures::{Adt, Info, Insert, Reclaims, Semantics, Structure, walk::Walk},
+    reclaim::hyaline::collector,
+    structures::{Adt, Info, Insert, Memory, Reclaims, Semantics, Structure, walk::Walk},
 };
 
 /// Registry entry.
@@ -30,14 +32,19 @@ pub static STRUCTURE: Structure = Structure {
         progress: "look-ups take no lock; updates may wait while the table grows",
         semantics: Semantics { adt: Adt::HashDictionary, insert: Insert::IfAbsent, key_bits: 64, value_bits: 64 },
         reclaims: Reclaims::Own,
+        memory: Memory::Own,
         deviations: &[
             "the crate hashes by SipHash with random keys, so that the layout differs from trial to trial",
-            "removed entries go to the batches of crate seize, whatever scheme is asked for",
+            "removed entries go to the batches of crate seize, which is hyaline, under none and epoch too",
         ],
         invariants: &["I1 the crate's length is its number of keys"],
         parameters: &[],
     },
-    drivers: &[(Reclamation::None, &SetDriver::<Papaya>::NEW), (Reclamation::Epoch, &SetDriver::<Papaya>::NEW)],
+    drivers: &[
+        (Reclamation::None, &SetDriver::<Papaya>::NEW),
+        (Reclamation::Epoch, &SetDriver::<Papaya>::NEW),
+        (Reclamation::HYALINE, &SetDriver::<Papaya>::NEW),
+    ],
 };
 
 /// A `papaya::HashMap`.
@@ -46,8 +53,8 @@ pub struct Papaya(HashMap<u64, u64>);
 impl ConcurrentSet for Papaya {
     type Handle<'s> = Handle<'s>;
 
-    fn new(_parameters: &Parameters) -> Self {
-        Self(HashMap::new())
+    fn new(parameters: &Parameters) -> Self {
+        Self(HashMap::builder().collector(collector(parameters)).build())
     }
 
     fn handle(&self) -> Handle<'_> {

@@ -4,7 +4,7 @@
 //! so a holder that runs is done within some cache misses. A holder that does not run has been preempted, and on a
 //! machine with fewer cores than threads it may be waiting for this very core: then spinning only keeps it away.
 
-use std::{hint, thread};
+use crate::sync::{hint, thread};
 
 /// Rounds of spinning before the first yield. Round `n` pauses `2^n` times, so all of them together pause 63 times:
 /// 3 to 4 µs where a pause takes 140 cycles, many times a critical section with its misses.

@@ -10,13 +10,12 @@
 
 use std::collections::{BTreeMap, btree_map::Entry};
 
-use parking_lot::RwLock;
-
+use crate::sync::RwLock;
 use crate::{
-    families::set::{ConcurrentSet, Parameters, SetHandle},
-    harness::SetDriver,
-    protocol::{Audit, Reclamation},
-    structures::{Adt, Info, Insert, Reclaims, Semantics, Structure, walk::Walk},
+    families::set::{ConcurrentSet, Parameters, RangeAnswer, RangeHandle, SetHandle, last_of_range},
+    harness::{RangeSetDriver, under_every_scheme},
+    protocol::Audit,
+    structures::{Adt, Info, Insert, Memory, Reclaims, Semantics, Structure, walk::Walk},
 };
 
 /// Registry entry.
@@ -28,16 +27,14 @@ pub static STRUCTURE: Structure = Structure {
         progress: "blocking",
         semantics: Semantics { adt: Adt::OrderedDictionary, insert: Insert::IfAbsent, key_bits: 64, value_bits: 64 },
         reclaims: Reclaims::AtOnce,
+        memory: Memory::Own,
         deviations: &[
             "waiting threads share a table that parking_lot keeps for the process and never frees (about 1 KiB)",
         ],
         invariants: &["I1 keys strictly increase in iteration order", "I2 the map's length is its number of keys"],
         parameters: &[],
     },
-    drivers: &[
-        (Reclamation::None, &SetDriver::<RwlockBtree>::NEW),
-        (Reclamation::Epoch, &SetDriver::<RwlockBtree>::NEW),
-    ],
+    drivers: &under_every_scheme(&RangeSetDriver::<RwlockBtree>::NEW),
 };
 
 /// A `BTreeMap` under one `RwLock`.
@@ -89,5 +86,13 @@ impl SetHandle for Handle<'_> {
 
     fn contains(&mut self, key: u64) -> bool {
         self.0.0.read().contains_key(&key)
+    }
+}
+
+impl RangeHandle for Handle<'_> {
+    /// Takes effect while it holds the lock.
+    fn range(&mut self, lo: u64, n: u64) -> RangeAnswer {
+        let Some(last) = last_of_range(lo, n) else { return RangeAnswer::default() };
+        self.0.0.read().range(lo..=last).map(|(&key, _)| key).collect()
     }
 }

@@ -3,8 +3,8 @@
 //! Must not know when a node may be followed or freed: that is each structure's protocol. Here is only how.
 //!
 //! A node is one allocation: a header and `height` links behind it. Pointers to nodes are thin, and the type of the
-//! allocation, [`Tower`] of that height, is found again from the height when the node is freed: so a node is a `Box`,
-//! as reclamation schemes expect.
+//! allocation, [`Tower`] of that height, is found again from the height when the node is freed, as
+//! reclamation schemes expect.
 //! Source of the heights: Pugh, Skip Lists: A Probabilistic Alternative to Balanced Trees, CACM 33(6), 1990.
 
 mod alone;
@@ -18,7 +18,7 @@ pub(super) use self::{
     levels::{Heights, Levels, MAX_LEVEL},
     link::{Link, Next},
 };
-use crate::reclaim::Guard;
+use crate::{nodes, reclaim::AnyGuard};
 
 /// Most links of a node. With one node in four on the next level it suits 4^16 keys, more than any memory holds.
 pub(super) const TALLEST: usize = 16;
@@ -101,7 +101,7 @@ impl<S, const N: usize> Tower<S, N> {
 
     /// Returns the pointer under which the node is known. It may be used for all of the tower.
     fn allocate(self) -> NonNull<Node<S>> {
-        NonNull::from(Box::leak(Box::new(self))).cast()
+        NonNull::new(nodes::allocate(self)).expect("a node is somewhere").cast()
     }
 }
 
@@ -116,7 +116,7 @@ impl<S> NewNode<S> {
     }
 
     /// Gives the node up, under the protection of a guard that was obtained before: it belongs to the structure now.
-    pub(super) fn publish<'g>(self, _guard: &'g impl Guard) -> NodeRef<'g, S> {
+    pub(super) fn publish<'g>(self, _guard: &'g impl AnyGuard) -> NodeRef<'g, S> {
         let node = NodeRef { node: self.0, life: PhantomData };
         mem::forget(self);
         node
@@ -127,9 +127,9 @@ impl<S> Drop for NewNode<S> {
     fn drop(&mut self) {
         let node = self.0.as_ptr();
         with_height!(self.node().height(), N => {
-            // SAFETY: `new` took the pointer from a box of this type, since the height is the same; a published node
+            // SAFETY: `new` allocated a node of this type, since the height is the same; a published node
             // never comes here.
-            drop(unsafe { Box::from_raw(node.cast::<Tower<S, N>>()) });
+            unsafe { nodes::free(node.cast::<Tower<S, N>>()) };
         });
     }
 }
@@ -190,14 +190,14 @@ impl<'g, S> NodeRef<'g, S> {
     ///
     /// # Safety
     /// The node came from [`NewNode`], is unreachable on every level and stays so, and is retired once. The links by
-    /// which other unlinked nodes lead to it are as [`Guard::retire`] asks.
-    pub(super) unsafe fn retire(self, guard: &impl Guard)
+    /// which other unlinked nodes lead to it are as [`AnyGuard::retire`] asks.
+    pub(super) unsafe fn retire(self, guard: &impl AnyGuard)
     where
         S: Send,
     {
         let node = self.node.as_ptr();
         with_height!(self.height(), N => {
-            // SAFETY: the node was a box of this type, since the height is the same; the rest is the caller's promise.
+            // SAFETY: the node was allocated with this type, since the height is the same; the rest is the caller's promise.
             unsafe { guard.retire(node.cast::<Tower<S, N>>()) };
         });
     }

@@ -2,13 +2,15 @@
 
 use std::mem;
 
+use crate::nodes;
+
 /// A node that was allocated and not published: freed when dropped, so that no path of an insertion leaks it.
 pub(crate) struct Unpublished<T>(*mut T);
 
 impl<T> Unpublished<T> {
     /// Allocates a node.
     pub(crate) fn new(node: T) -> Self {
-        Self(Box::into_raw(Box::new(node)))
+        Self(nodes::allocate(node))
     }
 
     /// Returns the address under which the node may be published. Publishing must be followed by [`Self::publish`].
@@ -30,7 +32,7 @@ impl<T> Unpublished<T> {
 
 impl<T> Drop for Unpublished<T> {
     fn drop(&mut self) {
-        // SAFETY: the pointer came from `Box::into_raw` in `new`; a published node never comes here (`publish`).
-        drop(unsafe { Box::from_raw(self.0) });
+        // SAFETY: the pointer came from `allocate` in `new`; a published node never comes here (`publish`).
+        unsafe { nodes::free(self.0) };
     }
 }

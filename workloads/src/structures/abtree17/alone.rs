@@ -1,37 +1,32 @@
 //! Walks of the tree by a thread that is alone: the audit, and freeing it all.
 
-use super::node::{Internal, Leaf, Link, Node};
+use super::{
+    node::{Internal, Leaf, Link, Node},
+    scx,
+};
 use crate::{
     protocol::Audit,
     reclaim::Alone,
-    structures::{fan::MIN_SIZE, walk::Walk},
+    structures::{
+        fan::{MIN_SIZE, Visit},
+        walk::Walk,
+    },
 };
-
-/// A subtree to visit.
-#[derive(Clone, Copy)]
-struct Visit<'g> {
-    link: Link<'g>,
-    /// The keys it may hold: from `low` on, below `high`; `None` where unbounded.
-    low: u64,
-    high: Option<u64>,
-    /// Untagged nodes above it.
-    depth: usize,
-    is_root: bool,
-}
 
 /// Walks the keys in order and checks I1 to I3, and I5 to I7.
 pub(super) fn audit(entry: &Internal, guard: &Alone) -> Audit {
     let mut walk = Walk::new();
-    if !entry.info().is_idle() {
+    if !scx::is_idle(entry, guard) {
         walk.violation("I7: the entry is frozen at rest".to_owned());
     }
     let mut leaf_depth = None;
-    let mut stack = vec![Visit { link: entry.child(0, guard), low: 0, high: None, depth: 0, is_root: true }];
+    let mut stack = vec![Visit::root(entry.child(0, guard))];
     while let Some(visit) = stack.pop() {
         match visit.link.node() {
             Node::Internal(node) => {
-                audit_internal(node, &visit, &mut walk);
-                stack.extend(children(node, &visit, guard).rev());
+                audit_internal(node, &visit, guard, &mut walk);
+                let children = visit.children(node.keys(), node.is_tagged(), |side| node.child(side, guard));
+                stack.extend(children.rev());
             }
             Node::Leaf(leaf) => {
                 if *leaf_depth.get_or_insert(visit.depth) != visit.depth {
@@ -44,8 +39,8 @@ pub(super) fn audit(entry: &Internal, guard: &Alone) -> Audit {
     walk.finish()
 }
 
-fn audit_internal(node: &Internal, visit: &Visit<'_>, walk: &mut Walk) {
-    if !node.info().is_idle() {
+fn audit_internal(node: &Internal, visit: &Visit<Link<'_>>, guard: &Alone, walk: &mut Walk) {
+    if !scx::is_idle(node, guard) {
         walk.violation(format!("I7: {visit} is frozen or final"));
     }
     if node.is_tagged() {
@@ -55,46 +50,16 @@ fn audit_internal(node: &Internal, visit: &Visit<'_>, walk: &mut Walk) {
         let invariant = if visit.is_root { "I6" } else { "I7" };
         walk.violation(format!("{invariant}: {visit} has {} children", node.n_children()));
     }
-    if !node.keys().is_sorted_by(|one, next| one < next) {
-        walk.violation(format!("I1: the keys of {visit} do not increase"));
-    }
-    for &key in node.keys() {
-        expect_in_range(key, visit, walk);
-    }
+    visit.expect_routes(node.keys(), walk);
 }
 
-fn audit_leaf(leaf: &Leaf, visit: &Visit<'_>, walk: &mut Walk) {
+fn audit_leaf(leaf: &Leaf, visit: &Visit<Link<'_>>, walk: &mut Walk) {
     if leaf.keys().len() < MIN_SIZE && !visit.is_root {
         walk.violation(format!("I7: {visit} has {} keys", leaf.keys().len()));
     }
     for &key in leaf.keys() {
-        expect_in_range(key, visit, walk);
+        visit.expect_in_range(key, walk);
         walk.key(key, "I3");
-    }
-}
-
-fn expect_in_range(key: u64, visit: &Visit<'_>, walk: &mut Walk) {
-    if key < visit.low || visit.high.is_some_and(|high| key >= high) {
-        walk.violation(format!("I2: {visit} holds key {key}, and may not from {:?} on", visit.high));
-    }
-}
-
-/// Returns the visits of the children from left to right.
-fn children<'g>(node: &'g Internal, visit: &Visit<'g>, guard: &'g Alone) -> impl DoubleEndedIterator<Item = Visit<'g>> {
-    let Visit { low, high, depth, .. } = *visit;
-    let keys = node.keys();
-    (0..node.n_children()).map(move |side| Visit {
-        link: node.child(side, guard),
-        low: if side == 0 { low } else { keys[side - 1] },
-        high: keys.get(side).copied().or(high),
-        depth: depth + usize::from(!node.is_tagged()),
-        is_root: false,
-    })
-}
-
-impl std::fmt::Display for Visit<'_> {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(formatter, "the node of keys from {} on at depth {}", self.low, self.depth)
     }
 }
 

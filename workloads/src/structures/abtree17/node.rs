@@ -3,20 +3,17 @@
 //! Here is where pointers are followed. A [`Link`] is loaded only from an edge of the entry, or of a node that was
 //! obtained from a link under the same guard; that is the fact (L) on which the comments below rest.
 
-use std::{
-    marker::PhantomData,
-    ops::Range,
-    ptr,
-    sync::atomic::{
-        AtomicPtr,
-        Ordering::{Relaxed, Release},
-    },
-};
+use std::{hint::select_unpredictable, marker::PhantomData, ops::Range, ptr};
 
 use super::scx::Info;
+use crate::sync::atomic::{
+    AtomicPtr,
+    Ordering::{Relaxed, Release},
+};
 use crate::{
+    nodes,
     reclaim::Guard,
-    structures::fan::{Fan, MAX_SIZE},
+    structures::fan::{self, Fan, MAX_SIZE},
 };
 
 /// The edge leads to a leaf.
@@ -35,11 +32,11 @@ pub(super) struct Internal {
 
 /// A node that holds keys, which increase. It never changes.
 ///
-/// Not aligned to a line: every update allocates one, which allocators do much faster without such a wish.
-#[repr(C)]
+/// Aligned only as info words need it: every update allocates one, and allocators serve wishes for lines much slower.
+#[repr(C, align(16))]
 pub(super) struct Leaf {
     n_keys: usize,
-    /// Filled up with zeros, as the values are.
+    /// Filled up with the largest key.
     keys: [u64; MAX_SIZE],
     values: [u64; MAX_SIZE],
 }
@@ -109,13 +106,9 @@ impl Internal {
     }
 
     /// Returns the position of the child to which `key` belongs.
-    ///
-    /// All keys are compared, without branches, which would be mispredicted at every node. Those that fill up are not
-    /// below any key but the largest one, hence the minimum.
     #[inline]
     pub(super) fn side(&self, key: u64) -> usize {
-        let n_not_above = self.keys.iter().map(|&other| usize::from(other <= key)).sum::<usize>();
-        n_not_above.min(self.n_children() - 1)
+        fan::side(&self.keys, key)
     }
 
     /// Loads the link to a child.
@@ -141,8 +134,45 @@ impl Internal {
 impl Leaf {
     /// Makes a leaf of at most [`MAX_SIZE`] entries in the order of their keys.
     pub(super) fn new(entries: &[(u64, u64)]) -> Self {
-        let field = |of: fn(&(u64, u64)) -> u64| std::array::from_fn(|slot| entries.get(slot).map_or(0, of));
+        let field = |of: fn(&(u64, u64)) -> u64| std::array::from_fn(|slot| entries.get(slot).map_or(u64::MAX, of));
         Self { n_keys: entries.len(), keys: field(|entry| entry.0), values: field(|entry| entry.1) }
+    }
+
+    /// Makes a leaf that has one more entry, of a key that this one has not; this one is not full.
+    ///
+    /// Every slot selects, without branches and loops of unforeseeable length, as [`Leaf::without`] does.
+    #[inline]
+    pub(super) fn with(&self, key: u64, value: u64) -> Self {
+        let place = self.place(key);
+        let field = |old: &[u64; MAX_SIZE], new: u64| {
+            std::array::from_fn(|slot| {
+                let moved = select_unpredictable(slot > place, old[slot.saturating_sub(1)], old[slot]);
+                select_unpredictable(slot == place, new, moved)
+            })
+        };
+        Self { n_keys: self.n_keys + 1, keys: field(&self.keys, key), values: field(&self.values, value) }
+    }
+
+    /// Makes a leaf without a key that this one has.
+    #[inline]
+    pub(super) fn without(&self, key: u64) -> Self {
+        let place = self.place(key);
+        let field = |old: &[u64; MAX_SIZE]| {
+            let after = |slot: usize| old.get(slot + 1).copied().unwrap_or(u64::MAX);
+            std::array::from_fn(|slot| select_unpredictable(slot < place, old[slot], after(slot)))
+        };
+        Self { n_keys: self.n_keys - 1, keys: field(&self.keys), values: field(&self.values) }
+    }
+
+    /// Returns the slot where `key` is or would be.
+    #[inline]
+    fn place(&self, key: u64) -> usize {
+        let slots = self.keys.iter().enumerate();
+        slots.fold(0, |place, (slot, &other)| select_unpredictable(other < key, slot + 1, place))
+    }
+
+    pub(super) fn is_full(&self) -> bool {
+        self.n_keys == MAX_SIZE
     }
 
     pub(super) fn keys(&self) -> &[u64] {
@@ -156,8 +186,9 @@ impl Leaf {
     /// Tells whether the leaf holds the key. Without branches, which would be mispredicted.
     #[inline]
     pub(super) fn holds(&self, key: u64) -> bool {
-        let matches = self.keys.iter().enumerate().map(|(slot, &other)| u32::from(other == key) << slot);
-        matches.sum::<u32>() & ((1 << self.n_keys) - 1) != 0
+        let slots = self.keys.iter().enumerate();
+        let matches = slots.fold(0, |matches, (slot, &other)| matches | u32::from(other == key) << slot);
+        matches & ((1 << self.n_keys) - 1) != 0
     }
 }
 
@@ -166,25 +197,30 @@ impl Word {
 
     /// Allocates a leaf.
     pub(super) fn of_leaf(leaf: Leaf) -> Self {
-        Self(Box::into_raw(Box::new(leaf)).cast::<Internal>().map_addr(|address| address | LEAF))
+        Self::of_leaf_at(nodes::allocate(leaf))
     }
 
     fn is_leaf(self) -> bool {
         self.0.addr() & LEAF != 0
     }
 
-    /// Returns the address of the leaf.
-    fn leaf(self) -> *mut Leaf {
+    /// Returns the word of the leaf at this address.
+    pub(super) fn of_leaf_at(address: *mut Leaf) -> Self {
+        Self(address.cast::<Internal>().map_addr(|address| address | LEAF))
+    }
+
+    /// Returns the address of the leaf that the word leads to.
+    pub(super) fn leaf(self) -> *mut Leaf {
         self.0.map_addr(|address| address & !LEAF).cast()
     }
 
     /// Hands the node to `guard`.
     ///
     /// # Safety
-    /// The node was unlinked by a record of the calling thread (I4), which calls this once for it.
+    /// The node was unlinked by the calling thread (I4), which calls this once for it.
     pub(super) unsafe fn retire(self, guard: &impl Guard) {
         if self.is_leaf() {
-            // SAFETY: nodes come from the boxes in `of_leaf` and `Drafts`; the rest is the caller's promise, and that
+            // SAFETY: nodes are allocated in `of_leaf` and `Drafts`; the rest is the caller's promise, and that
             // edges of unlinked nodes never change is I4.
             unsafe { guard.retire(self.leaf()) };
         } else {
@@ -221,21 +257,21 @@ impl Drafts {
         word
     }
 
-    /// Drafts a leaf of entries in the order of their keys.
-    pub(super) fn leaf(&mut self, entries: &[(u64, u64)]) -> Word {
-        self.push(Word::of_leaf(Leaf::new(entries)))
+    /// Drafts a leaf.
+    pub(super) fn leaf(&mut self, leaf: Leaf) -> Word {
+        self.push(Word::of_leaf(leaf))
     }
 
     /// Drafts an untagged node of these children.
     pub(super) fn internal(&mut self, fan: &Fan<Word>, sides: Range<usize>) -> Word {
-        self.push(Word(Box::into_raw(Box::new(Internal::of(fan, sides)))))
+        self.push(Word(nodes::allocate(Internal::of(fan, sides))))
     }
 
     /// Drafts a node of two children.
     pub(super) fn fork(&mut self, (left, key, right): (Word, u64, Word), is_tagged: bool) -> Word {
         let mut fan = Fan::of_one(left);
         fan.split(0, key, right);
-        self.push(Word(Box::into_raw(Box::new(Internal { is_tagged, ..Internal::of(&fan, 0..2) }))))
+        self.push(Word(nodes::allocate(Internal { is_tagged, ..Internal::of(&fan, 0..2) })))
     }
 
     /// Drafts two nodes that share the children, and returns the key between them.
@@ -247,7 +283,7 @@ impl Drafts {
     /// Drafts two leaves that share the entries, and returns the first key of the right one.
     pub(super) fn half_leaves(&mut self, entries: &[(u64, u64)]) -> (Word, u64, Word) {
         let (left, right) = entries.split_at(entries.len() / 2);
-        (self.leaf(left), right[0].0, self.leaf(right))
+        (self.leaf(Leaf::new(left)), right[0].0, self.leaf(Leaf::new(right)))
     }
 
     /// Gives the nodes up: they belong to the tree now.
@@ -260,11 +296,11 @@ impl Drop for Drafts {
     fn drop(&mut self) {
         for word in &self.words[..self.n_words] {
             if word.is_leaf() {
-                // SAFETY: it came from the box in `of_leaf`, and was never published (`publish`).
-                drop(unsafe { Box::from_raw(word.leaf()) });
+                // SAFETY: it was allocated in `of_leaf`, and was never published (`publish`).
+                unsafe { nodes::free(word.leaf()) };
             } else {
-                // SAFETY: it came from a box of these methods, and was never published.
-                drop(unsafe { Box::from_raw(word.0) });
+                // SAFETY: it was allocated by these methods, and was never published.
+                unsafe { nodes::free(word.0) };
             }
         }
     }

@@ -14,8 +14,8 @@
 
 use super::{
     Abtree17,
-    node::{Drafts, Internal, Link, Node, Word},
-    scx::{Seen, llx, scx},
+    node::{Drafts, Internal, Leaf, Link, Node, Word},
+    scx::{Seen, llx},
 };
 use crate::{
     reclaim::{Guard, Reclaimer},
@@ -24,11 +24,11 @@ use crate::{
 
 /// An edge that was followed.
 #[derive(Clone, Copy)]
-struct Step<'g> {
+pub(super) struct Step<'g> {
     /// The node that the edge belongs to.
-    holder: &'g Internal,
-    side: usize,
-    link: Link<'g>,
+    pub(super) holder: &'g Internal,
+    pub(super) side: usize,
+    pub(super) link: Link<'g>,
 }
 
 /// A node that breaks the rules of balance, and its parent, which does not.
@@ -91,7 +91,7 @@ impl<R: Reclaimer> Abtree17<R> {
             let halves = drafts.halves(&fan);
             drafts.fork(halves, !self.is_entry(parent.holder))
         };
-        if !scx(&[grandparent, seen_parent, seen_tagged], parent.side, (parent.link.word, new), guard) {
+        if !self.records.scx(&[grandparent, seen_parent, seen_tagged], parent.side, (parent.link.word, new), guard) {
             return None;
         }
         drafts.publish();
@@ -151,7 +151,7 @@ impl<R: Reclaimer> Abtree17<R> {
                 drafts.internal(&fan, 0..fan.n_children())
             }
         };
-        if !scx(&seen[..n_seen], parent.side, (parent.link.word, new), guard) {
+        if !self.records.scx(&seen[..n_seen], parent.side, (parent.link.word, new), guard) {
             return None;
         }
         drafts.publish();
@@ -165,12 +165,13 @@ impl<R: Reclaimer> Abtree17<R> {
 }
 
 /// Follows an edge.
-fn step<'g>(holder: &'g Internal, side: usize, guard: &'g impl Guard) -> Step<'g> {
+#[inline]
+pub(super) fn step<'g>(holder: &'g Internal, side: usize, guard: &'g impl Guard) -> Step<'g> {
     Step { holder, side, link: holder.child(side, guard) }
 }
 
 /// Sees the holder of an edge that still leads where it led; else `None`.
-fn see_edge<'g>(step: &Step<'g>, guard: &'g impl Guard) -> Option<Seen<'g>> {
+pub(super) fn see_edge<'g>(step: &Step<'g>, guard: &'g impl Guard) -> Option<Seen<'g>> {
     let (seen, now) = llx(step.holder, guard, |node| node.child(step.side, guard).word)?;
     (now == step.link.word).then_some(seen)
 }
@@ -179,7 +180,7 @@ impl Replacement {
     /// Drafts it for two leaves with these entries, which are in the order of their keys.
     fn of_leaves(entries: &[(u64, u64)], drafts: &mut Drafts) -> Self {
         if entries.len() < 2 * MIN_SIZE {
-            return Self::Joined(drafts.leaf(entries));
+            return Self::Joined(drafts.leaf(Leaf::new(entries)));
         }
         let (left, key, right) = drafts.half_leaves(entries);
         Self::Redivided(left, key, right)

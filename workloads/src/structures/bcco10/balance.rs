@@ -89,7 +89,7 @@ impl<'g, G: Guard> Balancer<'g, G> {
     /// # Safety
     /// The calling thread has unlinked the node, which it no longer holds, and this is the only call for it.
     pub(super) unsafe fn retire(&self, node: Ref<'g>) {
-        // SAFETY: nodes come from `Unpublished`, which boxes them; the address came from a link, hence from there. The
+        // SAFETY: nodes come from `Unpublished`, which allocates them; the address came from a link, hence from there. The
         // node was unlinked by this thread, once (I4), which calls this once; links of unlinked nodes never change.
         unsafe { self.guard.retire(node.as_ptr()) };
     }

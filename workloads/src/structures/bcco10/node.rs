@@ -7,15 +7,15 @@ use std::{
     marker::PhantomData,
     ops::Deref,
     ptr::{self, NonNull},
-    sync::atomic::{
-        AtomicPtr, AtomicU64,
-        Ordering::{Acquire, Relaxed, Release},
-    },
 };
 
 use crate::{
     reclaim::Guard,
     structures::{patience::Patience, pick::pick},
+    sync::atomic::{
+        AtomicPtr, AtomicU64,
+        Ordering::{Acquire, Relaxed, Release},
+    },
 };
 
 /// A thread holds the node.

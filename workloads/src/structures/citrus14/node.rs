@@ -7,12 +7,12 @@ use std::{
     marker::PhantomData,
     ops::Deref,
     ptr::{self, NonNull},
-    sync::atomic::{
-        AtomicPtr, AtomicU64,
-        Ordering::{Acquire, Relaxed, Release},
-    },
 };
 
+use crate::sync::atomic::{
+    AtomicPtr, AtomicU64,
+    Ordering::{Acquire, Relaxed, Release},
+};
 use crate::{
     reclaim::Guard,
     structures::{patience::Patience, pick::pick, unpublished::Unpublished},

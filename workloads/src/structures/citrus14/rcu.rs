@@ -8,16 +8,14 @@
 //! This is not a reclamation scheme, although some are built so: it lets the tree order its own steps, whatever scheme
 //! frees the nodes.
 
-use std::{
-    ptr,
-    sync::atomic::{
-        AtomicBool, AtomicPtr, AtomicU64,
-        Ordering::{Acquire, Relaxed, Release, SeqCst},
-        compiler_fence, fence,
-    },
-};
+use std::ptr;
 
 use crate::structures::patience::Patience;
+use crate::sync::atomic::{
+    AtomicBool, AtomicPtr, AtomicU64,
+    Ordering::{Acquire, Relaxed, Release, SeqCst},
+    compiler_fence, fence,
+};
 
 /// All readers of one instance.
 pub(super) struct Rcu {

@@ -4,7 +4,7 @@
 //! next ticket is the same. Nobody queues: a thread takes the next ticket only if it is served at once, and only if the
 //! version is the one that it saw on its way down, so that the two locks of a node can be taken by one exchange.
 
-use std::sync::atomic::{
+use crate::sync::atomic::{
     AtomicU64,
     Ordering::{Acquire, Relaxed, Release},
 };

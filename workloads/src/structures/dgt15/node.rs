@@ -3,17 +3,17 @@
 //! Here is where pointers are followed. A [`Link`] is loaded only from the root, or from an edge of a node that was
 //! obtained from a link under the same guard; that is the fact (L) on which the comments below rest.
 
-use std::{
-    marker::PhantomData,
-    ptr,
+use std::{marker::PhantomData, ptr};
+
+use super::locks::Locks;
+use crate::{
+    reclaim::Guard,
+    structures::pick::pick,
     sync::atomic::{
         AtomicPtr,
         Ordering::{Relaxed, Release},
     },
 };
-
-use super::locks::Locks;
-use crate::{reclaim::Guard, structures::pick::pick};
 
 /// The edge leads to a leaf.
 const LEAF: usize = 1;
@@ -136,7 +136,7 @@ impl Word {
     /// This is not EMPTY; the node was unlinked by the calling thread (I4), which calls this once for it.
     pub(super) unsafe fn retire(self, guard: &impl Guard) {
         if self.is_leaf() {
-            // SAFETY: nodes come from `Unpublished`, which boxes them; the rest is the caller's promise.
+            // SAFETY: nodes come from `Unpublished`, which allocates them; the rest is the caller's promise.
             unsafe { guard.retire(self.address().cast::<Leaf>()) };
         } else {
             // SAFETY: likewise; that the edges of an unlinked node never change is I3.

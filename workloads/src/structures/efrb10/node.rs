@@ -3,17 +3,17 @@
 //! Here is where edges are followed. A [`Link`] is loaded only from the anchor, or from an edge of a node that was
 //! obtained from a link, or from a record, under the same guard; that is the fact (L) on which the comments below rest.
 
-use std::{
-    marker::PhantomData,
-    ptr,
+use std::{marker::PhantomData, ptr};
+
+use super::update::Update;
+use crate::{
+    reclaim::Guard,
+    structures::pick::pick,
     sync::atomic::{
         AtomicPtr,
         Ordering::{Relaxed, Release},
     },
 };
-
-use super::update::Update;
-use crate::{reclaim::Guard, structures::pick::pick};
 
 /// The edge leads to a leaf, or to nothing.
 const LEAF: usize = 1;
@@ -154,7 +154,7 @@ impl Word {
     /// The calling thread is the one that retires the node (I5), and calls this once for it.
     pub(super) unsafe fn retire(self, guard: &impl Guard) {
         if let Some(leaf) = self.leaf() {
-            // SAFETY: nodes come from `Unpublished`, which boxes them; the rest is the caller's promise, and that edges
+            // SAFETY: nodes come from `Unpublished`, which allocates them; the rest is the caller's promise, and that edges
             // of unlinked nodes are frozen is I3.
             unsafe { guard.retire(leaf) };
         } else if !self.has(EMPTY) {

@@ -1,7 +1,10 @@
 //! The states that a stalled operation leaves behind, made by hand.
 
 use super::*;
-use crate::reclaim::interleave::{Operation, explore};
+use crate::reclaim::{
+    NoReclamation,
+    interleave::{Operation, explore},
+};
 
 type Set = Efrb10<NoReclamation>;
 

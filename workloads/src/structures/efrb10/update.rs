@@ -3,16 +3,13 @@
 //! A [`Seen`] is loaded only from a node that was obtained under the same guard, or is what this thread has just written
 //! there; the argument why its record can be followed is at [`Seen::state`].
 
-use std::{
-    marker::PhantomData,
-    ptr,
-    sync::atomic::{
-        AtomicPtr,
-        Ordering::{Relaxed, Release},
-    },
-};
+use std::{marker::PhantomData, ptr};
 
 use super::node::{Internal, Word};
+use crate::sync::atomic::{
+    AtomicPtr,
+    Ordering::{Relaxed, Release},
+};
 use crate::{reclaim::Guard, structures::unpublished::Unpublished};
 
 /// The low bits of a stamp that say which of four it is.
@@ -154,7 +151,7 @@ impl Stamp {
     pub(super) unsafe fn retire(self, guard: &impl Guard) {
         let record = self.without(STATE | SIDE).0;
         if self.state() == SWING {
-            // SAFETY: records come from `Unpublished`, which boxes them; no word leads to it any more, see the caller's
+            // SAFETY: records come from `Unpublished`, which allocates them; no word leads to it any more, see the caller's
             // promise, and never will, since only the exchange that published it could have written its flag.
             unsafe { guard.retire(record.cast::<Swing>()) };
         } else {

@@ -1,7 +1,10 @@
 //! Helped, stalled and half-linked towers, made by hand.
 
 use super::*;
-use crate::reclaim::interleave::{Operation, explore};
+use crate::reclaim::{
+    NoReclamation,
+    interleave::{Announcing, Graveyard, Operation, explore, explore_announcing},
+};
 
 type Leaking = Fraser03<NoReclamation>;
 
@@ -18,7 +21,7 @@ fn insert_low<'g>(
     set: &'g Leaking,
     key: u64,
     height: usize,
-    guard: &'g impl Guard,
+    guard: &'g impl AnyGuard,
 ) -> (NodeRef<'g>, Path<'g, OneFinished>) {
     set.levels.note(height);
     let path = set.search(key, height, guard);
@@ -38,6 +41,61 @@ fn every_interleaving_of_few_operations_is_explained() {
         Operation::Remove(key) => set.remove(key, guard),
         Operation::Contains(key) => set.contains(key, guard),
     });
+}
+
+#[test]
+fn no_interleaving_follows_a_link_to_a_node_that_was_not_announced_in_time() {
+    explore_announcing::<Leaking>(|set, operation, guard| match operation {
+        Operation::Insert(key) => set.insert(key, !key, 1 + key as usize / 10 % 3, guard),
+        Operation::Remove(key) => set.remove(key, guard),
+        Operation::Contains(key) => set.contains(key, guard),
+    });
+}
+
+#[test]
+fn the_nodes_of_a_path_stay_while_they_are_announced() {
+    let (set, graveyard) = (with_max_level(2), Graveyard::default());
+    let guard = Announcing::alone(&graveyard);
+    for (key, height) in [(5, 2), (6, 1), (7, 1), (8, 1), (9, 1), (10, 2)] {
+        assert!(set.insert(key, key, height, &guard));
+    }
+    let path = set.search(8, 2, &guard);
+    assert!((5..=10).all(|key| set.remove(key, &Announcing::alone(&graveyard))));
+    for (level, left, right) in [(0, 7, 8), (1, 5, 10)] {
+        // Loads panic where the node is gone.
+        let node = found(&path, level, right).expect("it was there");
+        assert!(node.next(level).look(&guard).is_marked());
+        assert!(path.step(level).left.next(level).look(&guard).is_marked());
+        assert_eq!(path.step(level).left.key(), left);
+    }
+}
+
+/// Removals have marked three neighbours and stalled. A search that walks over them is itself stalled after each of its
+/// loads, while the removals end, and free what the search has not announced.
+#[test]
+fn a_run_that_is_unlinked_under_a_search_is_left() {
+    let mut n_let_in = 0;
+    for n_loads in 1.. {
+        let (set, graveyard) = (with_max_level(2), Graveyard::default());
+        let alone = Announcing::alone(&graveyard);
+        assert!((5..=9).all(|key| set.insert(key, key, 2, &alone)));
+        let stalled = [8, 7, 6].map(|key| {
+            let node = found(&set.search(key, 1, &alone), 0, key).expect("it was inserted");
+            assert!(mark(node, 1, &alone) && mark(node, 0, &alone));
+            node
+        });
+        let guard = Announcing::with(&graveyard, n_loads, || {
+            for node in stalled {
+                set.finish(node, None, &Announcing::alone(&graveyard));
+            }
+        });
+        assert!(set.contains(9, &guard));
+        if !guard.is_spent() {
+            break;
+        }
+        n_let_in += 1;
+    }
+    assert!(n_let_in >= 6, "five nodes and the head have links: {n_let_in}");
 }
 
 #[test]
@@ -78,12 +136,12 @@ fn a_removed_node_that_is_linked_in_vain_is_unlinked_by_its_inserter() {
     // A search takes it out of the lowest level.
     assert!(found(&set.search(6, 2, &guard), 0, 6).is_none());
     assert!(path.step(1).left.next(1).exchange(path.step(1).right, Link::to(node)));
-    assert_eq!(set.head.node().next(0).load(&guard), Link::NULL);
-    assert_eq!(set.head.node().next(1).load(&guard), Link::to(node));
+    assert_eq!(set.head.node().next(0).look(&guard), Link::NULL);
+    assert_eq!(set.head.node().next(1).look(&guard), Link::to(node));
     // Nobody goes down from it to the lowest level, where it is no more.
     assert!(!set.contains(7, &guard) && !set.contains(6, &guard));
     set.finish(node, None, &guard);
-    assert_eq!(set.head.node().next(1).load(&guard), Link::NULL);
+    assert_eq!(set.head.node().next(1).look(&guard), Link::NULL);
     assert_eq!(set.unreclaimed(), Some(1));
     drop(local);
     assert_eq!(set.audit(), audit_of(0, 0));
@@ -125,8 +183,8 @@ fn an_older_node_of_the_same_key_is_unlinked_before_the_new_one_is_raised() {
     assert!(path.step(0).left.next(0).exchange(Link::NULL, Link::to(new)));
     set.raise(new, path, &guard);
     set.finish(new, None, &guard);
-    assert_eq!(set.head.node().next(1).load(&guard), Link::to(new));
-    assert_eq!(new.next(1).load(&guard), Link::NULL);
+    assert_eq!(set.head.node().next(1).look(&guard), Link::to(new));
+    assert_eq!(new.next(1).look(&guard), Link::NULL);
     // The remover of the old one ends, with a path that is out of date.
     set.finish(old, Some(&early), &guard);
     assert_eq!(set.unreclaimed(), Some(1));
@@ -160,7 +218,7 @@ fn max_level_bounds_the_height_of_every_node() {
         assert!((0..5000).all(|key| handle.insert(key, key)));
         let guard = handle.local.pin();
         let n_levels =
-            (0..tower::TALLEST).filter(|&level| set.head.node().next(level).load(&guard) != Link::NULL).count();
+            (0..tower::TALLEST).filter(|&level| set.head.node().next(level).look(&guard) != Link::NULL).count();
         // 5000 nodes, one in four on each next level: some reach the sixth but for a chance below 1 in 100, and the
         // heights are the same in each run.
         let expected = if max_level == 16 { 6..=12 } else { max_level as usize..=max_level as usize };

@@ -1,18 +1,18 @@
 //! Nodes of the list, and what their links hold.
 //!
 //! Here is where pointers are followed. A [`Link`] is loaded only from the head, or from a node that was obtained from a
-//! link under the same guard; that is the fact (L) on which the comments below rest.
+//! link under the same guard, and it is followed only while a slot that protects its node is not used for another; that
+//! is the fact (L) on which the comments below rest, and which `Harris01::search` establishes.
 
-use std::{
-    marker::PhantomData,
-    ptr,
+use std::{marker::PhantomData, ptr};
+
+use crate::{
+    reclaim::AnyGuard,
     sync::atomic::{
         AtomicPtr,
-        Ordering::{Relaxed, Release},
+        Ordering::{Relaxed, Release, SeqCst},
     },
 };
-
-use crate::reclaim::Guard;
 
 /// The node that holds the link is removed.
 const MARK: usize = 1;
@@ -44,10 +44,29 @@ impl Next {
         Self(AtomicPtr::new(word.0))
     }
 
-    /// Loads the link with Acquire: pairs with the Release of [`Self::exchange`].
+    /// Loads the link with Acquire, which pairs with the Release of [`Self::exchange`], and has a slot of the guard protect
+    /// the node that it leads to.
     #[inline]
-    pub(super) fn load<'g>(&'g self, guard: &'g impl Guard) -> Link<'g> {
-        Link { word: Word(guard.load(&self.0)), guard: PhantomData }
+    pub(super) fn load<'g>(&'g self, guard: &'g impl AnyGuard, slot: usize) -> Link<'g> {
+        Link { word: Word(guard.protect(&self.0, slot)), guard: PhantomData }
+    }
+
+    /// Loads the link with Acquire, to be compared or exchanged: nothing is protected.
+    #[inline]
+    pub(super) fn look(&self, guard: &impl AnyGuard) -> Word {
+        Word(guard.look(&self.0))
+    }
+
+    /// Returns the frozen link of a node that the calling thread has unlinked, of a run of which it will retire the next
+    /// node too: until then that node needs no protection.
+    pub(super) fn within_run<'g>(&'g self, guard: &'g impl AnyGuard) -> Link<'g> {
+        Link { word: self.look(guard).unmarked(), guard: PhantomData }
+    }
+
+    /// Tells whether the link still holds `word`. SeqCst, as protection by announcements needs it (see `reclaim::any`).
+    #[inline]
+    pub(super) fn still_holds(&self, word: Word) -> bool {
+        self.0.load(SeqCst) == word.0
     }
 
     /// Sets the link of a node that is not published yet.
@@ -107,8 +126,8 @@ impl Word {
     ///
     /// # Safety
     /// This is not null; the node was unlinked by the calling thread (I3), which calls this once for it.
-    pub(super) unsafe fn retire(self, guard: &impl Guard) {
-        // SAFETY: nodes come from `Unpublished`, which boxes them; the rest is the caller's promise, and that the link
+    pub(super) unsafe fn retire(self, guard: &impl AnyGuard) {
+        // SAFETY: nodes come from `Unpublished`, which allocates them; the rest is the caller's promise, and that the link
         // of an unlinked node never changes is I2 and I3.
         unsafe { guard.retire(self.unmarked().0) };
     }
@@ -126,11 +145,12 @@ impl<'g> Link<'g> {
     /// Every node visited was in the list at some moment since the guard was obtained. By induction: what the head
     /// leads to is. If the link of a visited node is read while that is in the list, then the next node is too. Else
     /// the node was unlinked after the guard was obtained, its link has not changed since (I2, I3), and the next node
-    /// was in the list until then. So no visited node was retired before the guard was obtained.
+    /// was in the list until then. So no visited node was retired before the guard was obtained. For guards that protect
+    /// single nodes, see `Harris01::search`.
     #[inline]
     pub(super) fn node(self) -> Option<&'g Node> {
         // SAFETY: a link is null or leads to a node, whose fields were written before it was published. By (L) and the
-        // argument above, the guard keeps it allocated for 'g.
+        // argument above, the guard keeps it allocated as long as it is followed.
         unsafe { self.word.unmarked().0.as_ref() }
     }
 }

@@ -3,17 +3,17 @@
 //! Here is where edges are followed. A [`Link`] is loaded only from the anchor, or from an edge of a node that was
 //! obtained from a link under the same guard; that is the fact (L) on which the comments below rest.
 
-use std::{
-    marker::PhantomData,
-    ptr,
+use std::{marker::PhantomData, ptr};
+
+use super::operation::{Carrier, Relocation, Update};
+use crate::{
+    reclaim::Guard,
+    structures::pick::pick,
     sync::atomic::{
         AtomicPtr, AtomicU64,
         Ordering::{Acquire, Relaxed, Release},
     },
 };
-
-use super::operation::{Carrier, Relocation, Update};
-use crate::{reclaim::Guard, structures::pick::pick};
 
 /// The edge leads to nothing: in place of an address is the version of its node at which it became so.
 const EMPTY: usize = 1;
@@ -146,7 +146,7 @@ impl Word {
         let carrier = unsafe { &*self.0 }.carrier(guard);
         // SAFETY: the carrier of an unlinked node stays (I3), and its hold ends with the node.
         unsafe { carrier.let_go(guard) };
-        // SAFETY: nodes come from `Unpublished`, which boxes them; the rest is the caller's promise, and that edges of
+        // SAFETY: nodes come from `Unpublished`, which allocates them; the rest is the caller's promise, and that edges of
         // unlinked nodes are frozen is I3.
         unsafe { guard.retire(self.0) };
     }

@@ -3,16 +3,13 @@
 //! A [`Seen`] is loaded only from a node that was obtained under the same guard, or is what this thread has just written
 //! there; the argument why its record can be followed is at [`Seen::state`].
 
-use std::{
-    marker::PhantomData,
-    ptr,
-    sync::atomic::{
-        AtomicPtr, AtomicU8,
-        Ordering::{AcqRel, Acquire, Relaxed, Release},
-    },
-};
+use std::{marker::PhantomData, ptr};
 
 use super::node::{Node, Word};
+use crate::sync::atomic::{
+    AtomicPtr, AtomicU8,
+    Ordering::{AcqRel, Acquire, Relaxed, Release},
+};
 use crate::{reclaim::Guard, structures::unpublished::Unpublished};
 
 /// The low bits of a stamp that say which of four it is.
@@ -178,7 +175,7 @@ impl Stamp {
     /// # Safety
     /// The calling thread has changed this flag to a clean stamp (I5), and calls this once for it.
     pub(super) unsafe fn retire_swing(self, guard: &impl Guard) {
-        // SAFETY: records come from `Unpublished`, which boxes them; no word leads to it any more, see the caller's
+        // SAFETY: records come from `Unpublished`, which allocates them; no word leads to it any more, see the caller's
         // promise, and never will, since only the exchange that published it could have written its flag.
         unsafe { guard.retire(self.record().cast::<Swing>()) };
     }
@@ -217,7 +214,7 @@ impl Carrier {
     /// # Safety
     /// No flag and no node in the tree leads to it, or ever will; and this is the only call for it.
     pub(super) unsafe fn retire(self, guard: &impl Guard) {
-        // SAFETY: records come from `Unpublished`, which boxes them; the rest is the caller's promise.
+        // SAFETY: records come from `Unpublished`, which allocates them; the rest is the caller's promise.
         unsafe { guard.retire(self.0) };
     }
 }

@@ -3,11 +3,14 @@
 use std::{
     cell::{Cell, RefCell},
     collections::BTreeSet,
-    sync::atomic::{AtomicPtr, Ordering},
 };
 
 use super::*;
-use crate::reclaim::interleave::{Operation, explore};
+use crate::reclaim::{
+    NoReclamation,
+    interleave::{Operation, explore},
+};
+use crate::sync::atomic::{AtomicPtr, Ordering};
 
 type Set = Hj12<NoReclamation>;
 

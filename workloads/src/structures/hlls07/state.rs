@@ -1,12 +1,11 @@
 //! The lock and the two flags of a node.
 
-use std::{
-    hint,
-    sync::atomic::{
+use crate::sync::{
+    atomic::{
         AtomicBool,
         Ordering::{AcqRel, Acquire, Relaxed, Release},
     },
-    thread,
+    hint, thread,
 };
 
 /// What a node keeps besides its key. Three bytes rather than bits of one, so that unlocking and marking are stores.

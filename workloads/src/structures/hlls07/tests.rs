@@ -1,7 +1,10 @@
 //! Helped, stalled and half-linked towers, made by hand.
 
 use super::*;
-use crate::reclaim::interleave::{Operation, explore};
+use crate::reclaim::{
+    NoReclamation,
+    interleave::{Operation, explore},
+};
 
 type Leaking = Hlls07<NoReclamation>;
 

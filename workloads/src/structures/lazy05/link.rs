@@ -7,15 +7,12 @@
 //! read-modify-write, and so prolongs the release sequence of what it finds: whoever loads an address with Acquire,
 //! whatever bits stand beside it, synchronises with the thread that put the address there.
 
-use std::{
-    marker::PhantomData,
-    ptr,
-    sync::atomic::{
-        AtomicPtr,
-        Ordering::{Acquire, Relaxed, Release},
-    },
-};
+use std::{marker::PhantomData, ptr};
 
+use crate::sync::atomic::{
+    AtomicPtr,
+    Ordering::{Acquire, Relaxed, Release},
+};
 use crate::{reclaim::Guard, structures::patience::Patience};
 
 /// The node that holds the link is removed.
@@ -155,7 +152,7 @@ impl Word {
     /// # Safety
     /// This is not null; the node was unlinked by the calling thread (I3), which calls this once for it.
     pub(super) unsafe fn retire(self, guard: &impl Guard) {
-        // SAFETY: nodes come from `Unpublished`, which boxes them; the rest is the caller's promise, and that the link
+        // SAFETY: nodes come from `Unpublished`, which allocates them; the rest is the caller's promise, and that the link
         // of an unlinked node never changes is I2 and I3.
         unsafe { guard.retire(self.clean().0) };
     }

@@ -1,18 +1,18 @@
 //! Nodes of a list, and what their links hold.
 //!
 //! Here is where pointers are followed. A [`Link`] is loaded only from the head, or from a node that was obtained from a
-//! link under the same guard; that is the fact (L) on which the comments below rest.
+//! link under the same guard, and it is followed only after it was validated, and while its slot is not used for another;
+//! that is the fact (L) on which the comments below rest, and which [`super::list::List::find`] establishes.
 
-use std::{
-    marker::PhantomData,
-    ptr,
+use std::{marker::PhantomData, ptr};
+
+use crate::{
+    reclaim::AnyGuard,
     sync::atomic::{
         AtomicPtr,
-        Ordering::{Acquire, Relaxed, Release},
+        Ordering::{Relaxed, Release, SeqCst},
     },
 };
-
-use crate::reclaim::Guard;
 
 /// The node that holds the link is removed.
 const MARK: usize = 1;
@@ -35,7 +35,7 @@ const _: () = assert!(align_of::<Node>() > MARK);
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct Word(*mut Node);
 
-/// What a link held when it was loaded under a guard that lives for `'g`: it can be followed so long.
+/// What a link held when it was loaded under a guard that lives for `'g`: it can be followed so long, as (L) says.
 #[derive(Clone, Copy)]
 pub(super) struct Link<'g> {
     pub(super) word: Word,
@@ -47,18 +47,20 @@ impl Next {
         Self(AtomicPtr::new(word.0))
     }
 
-    /// Loads the link with Acquire: pairs with the Release of [`Self::exchange`].
+    /// Loads the link with Acquire, which pairs with the Release of [`Self::exchange`], and has a slot of the guard protect
+    /// the node that it leads to.
     #[inline]
-    pub(super) fn load<'g>(&'g self, guard: &'g impl Guard) -> Link<'g> {
-        Link { word: Word(guard.load(&self.0)), guard: PhantomData }
+    pub(super) fn load<'g>(&'g self, guard: &'g impl AnyGuard, slot: usize) -> Link<'g> {
+        Link { word: Word(guard.protect(&self.0, slot)), guard: PhantomData }
     }
 
     /// Tells whether the link still holds `word`.
     ///
-    /// Acquire: pairs with the Release of [`Self::exchange`], so that what is read after this is no older than the link.
+    /// SeqCst, as protection by announcements needs it (see `reclaim::any`). It is an Acquire too, which pairs with the
+    /// Release of [`Self::exchange`], so that what is read after this is no older than the link.
     #[inline]
     pub(super) fn still_holds(&self, word: Word) -> bool {
-        self.0.load(Acquire) == word.0
+        self.0.load(SeqCst) == word.0
     }
 
     /// Sets the link of a node that is not published yet.
@@ -109,8 +111,8 @@ impl Word {
     ///
     /// # Safety
     /// This is not null; the node was unlinked by the calling thread (I3), which calls this once for it.
-    pub(super) unsafe fn retire(self, guard: &impl Guard) {
-        // SAFETY: nodes come from `Unpublished`, which boxes them; the rest is the caller's promise, and that the link
+    pub(super) unsafe fn retire(self, guard: &impl AnyGuard) {
+        // SAFETY: nodes come from `Unpublished`, which allocates them; the rest is the caller's promise, and that the link
         // of an unlinked node never changes is I2 and I3.
         unsafe { guard.retire(self.unmarked().0) };
     }
@@ -128,11 +130,12 @@ impl<'g> Link<'g> {
     /// Every node visited was in the list at some moment since the guard was obtained. By induction: what the head
     /// leads to is. The link of a visited node is read either while that is in the list, and then the next node is too;
     /// or after the node was unlinked, when its link has not changed since before (I2, I3), and the next node was in the
-    /// list until then, which was after the guard was obtained.
+    /// list until then, which was after the guard was obtained. For guards that protect single nodes, see
+    /// [`super::list::List::find`].
     #[inline]
     pub(super) fn node(self) -> Option<&'g Node> {
         // SAFETY: a link is null or leads to a node, whose fields were written before it was published. By (L) and the
-        // argument above, the guard keeps it allocated for 'g.
+        // argument above, the guard keeps it allocated as long as it is followed.
         unsafe { self.word.unmarked().0.as_ref() }
     }
 }

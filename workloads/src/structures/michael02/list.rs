@@ -4,7 +4,7 @@
 
 use super::link::{Link, Next, Node, Word};
 use crate::{
-    reclaim::{Alone, Guard},
+    reclaim::{Alone, AnyGuard},
     structures::{unpublished::Unpublished, walk::Walk},
 };
 
@@ -13,7 +13,8 @@ pub(crate) struct List {
     head: Next,
 }
 
-/// Where a key belongs: between two neighbours.
+/// Where a key belongs: between two neighbours. To be used until the next search under the same guard, and no longer: that
+/// uses the slots again which protect these nodes.
 pub(super) struct Place<'g> {
     /// The link of the last node with a smaller key, or the head; unmarked when it was validated.
     prev: &'g Next,
@@ -32,15 +33,19 @@ impl List {
     /// Finds the place of `key`, and unlinks the marked nodes that it meets one by one (the paper's Find).
     ///
     /// Each step is validated before anything that was read from the current node is used: the link that led to the node
-    /// must still lead to it, unmarked. Then the node was in the list at that moment, so a scheme that protects single
-    /// nodes, once it has announced the node before the validation, has announced it in time. Three nodes are in use at a
-    /// time: that of `prev`, the current and the next one.
-    pub(super) fn find<'g>(&'g self, key: u64, guard: &'g impl Guard) -> Place<'g> {
+    /// must still lead to it, unmarked. Then the node of `prev` was in the list at that moment (I3), and so was the current
+    /// one. That makes the next one safe under schemes that protect single nodes, where three are in use at a time, each
+    /// with a slot: that of `prev`, the current and the next one. For the current node was in the list when it was
+    /// validated as the next one, or its link was the head's, and it is now; nothing comes back that was unlinked, so it
+    /// was in the list in between too, when its link was read again after the next node had been announced. At that
+    /// moment the next node was in the list, hence not retired (I3): (H) of `reclaim::any`.
+    pub(super) fn find<'g>(&'g self, key: u64, guard: &'g impl AnyGuard) -> Place<'g> {
         'search: loop {
             let mut prev = &self.head;
-            let mut curr = prev.load(guard);
+            let [mut of_prev, mut of_curr, mut of_next] = [0, 1, 2];
+            let mut curr = prev.load(guard, of_curr);
             while let Some(node) = curr.node() {
-                let next = node.next.load(guard);
+                let next = node.next.load(guard, of_next);
                 let node_key = node.key;
                 if !prev.still_holds(curr.word) {
                     continue 'search;
@@ -54,6 +59,7 @@ impl List {
                     // this exchange, which was its unlinking.
                     unsafe { curr.word.retire(guard) };
                     curr = after;
+                    [of_curr, of_next] = [of_next, of_curr];
                     continue;
                 }
                 if node_key >= key {
@@ -61,16 +67,17 @@ impl List {
                 }
                 prev = &node.next;
                 curr = next;
+                [of_prev, of_curr, of_next] = [of_curr, of_next, of_prev];
             }
             return Place { prev, curr, found: None };
         }
     }
 
-    pub(crate) fn contains(&self, key: u64, guard: &impl Guard) -> bool {
+    pub(crate) fn contains(&self, key: u64, guard: &impl AnyGuard) -> bool {
         self.find(key, guard).found.is_some()
     }
 
-    pub(crate) fn insert(&self, key: u64, value: u64, guard: &impl Guard) -> bool {
+    pub(crate) fn insert(&self, key: u64, value: u64, guard: &impl AnyGuard) -> bool {
         let mut place = self.find(key, guard);
         if place.found.is_some() {
             return false;
@@ -90,7 +97,7 @@ impl List {
     }
 
     /// Marks the node, which decides who removes it, and has it unlinked.
-    pub(crate) fn remove(&self, key: u64, guard: &impl Guard) -> bool {
+    pub(crate) fn remove(&self, key: u64, guard: &impl AnyGuard) -> bool {
         loop {
             let place = self.find(key, guard);
             let Some((node, next)) = place.found else { return false };
@@ -113,12 +120,12 @@ impl List {
         // SAFETY: `&mut self` excludes every other access.
         let guard = unsafe { Alone::new() };
         walk.next_list();
-        let mut link = self.head.load(&guard);
+        let mut link = self.head.load(&guard, 0);
         if link.word.is_marked() {
             walk.violation("I4: the head is marked at rest".to_owned());
         }
         while let Some(node) = link.node() {
-            link = node.next.load(&guard);
+            link = node.next.load(&guard, 0);
             if link.word.is_marked() {
                 walk.violation(format!("I4: the node of key {} is marked at rest", node.key));
             } else {
@@ -134,9 +141,9 @@ impl Drop for List {
     fn drop(&mut self) {
         // SAFETY: `&mut self` excludes every other access.
         let guard = unsafe { Alone::new() };
-        let mut link = self.head.load(&guard);
+        let mut link = self.head.load(&guard, 0);
         while let Some(node) = link.node() {
-            let next = node.next.load(&guard);
+            let next = node.next.load(&guard, 0);
             // SAFETY: the list is being dropped by a thread that is alone; `next` was read before, and nothing leads
             // back (I1).
             unsafe { link.word.retire(&guard) };
@@ -150,7 +157,10 @@ mod tests {
     use super::*;
     use crate::{
         protocol::Audit,
-        reclaim::{Local, NoReclamation, Reclaimer},
+        reclaim::{
+            AnyLocal, AnyReclaimer, NoReclamation,
+            interleave::{Announcing, Graveyard},
+        },
     };
 
     fn audit(list: &mut List) -> Audit {
@@ -189,6 +199,49 @@ mod tests {
         assert_eq!(n_retired, 2, "5 lies before 6, 7 does not");
         let violations = vec!["I4: the node of key 7 is marked at rest".to_owned()];
         assert_eq!(audit(&mut list), Audit { size: 1, key_sum: 8, violations });
+    }
+
+    #[test]
+    fn the_nodes_of_a_place_stay_while_they_are_announced() {
+        // At each distance from the head, because slots take turns.
+        for key in 6..=12 {
+            let (list, graveyard) = (List::new(), Graveyard::default());
+            let guard = Announcing::alone(&graveyard);
+            assert!((5..=13).all(|key| list.insert(key, key, &guard)));
+            let place = list.find(key, &guard);
+            let (node, next) = place.found.expect("it was inserted");
+            assert!((5..=13).all(|key| list.remove(key, &Announcing::alone(&graveyard))));
+            // Loads panic where the node is gone.
+            assert!(place.prev.load(&guard, 3).word.is_marked());
+            assert!(node.next.load(&guard, 3).word.is_marked());
+            assert!(next.node().expect("one more was there").next.load(&guard, 3).word.is_marked());
+        }
+    }
+
+    /// Removals have marked three neighbours and stalled. A search that meets them is itself stalled after each of its
+    /// loads, while another unlinks them, and frees those that the first has not announced.
+    #[test]
+    fn nodes_that_are_unlinked_under_a_search_are_left() {
+        let mut n_let_in = 0;
+        for n_loads in 1.. {
+            let (list, graveyard) = (List::new(), Graveyard::default());
+            let alone = Announcing::alone(&graveyard);
+            assert!((5..=9).all(|key| list.insert(key, key, &alone)));
+            for key in [8, 7, 6] {
+                let (node, next) = list.find(key, &alone).found.expect("it was inserted");
+                assert!(node.next.exchange(next.word, next.word.marked()));
+            }
+            drop(alone);
+            let guard = Announcing::with(&graveyard, n_loads, || {
+                assert!(list.contains(9, &Announcing::alone(&graveyard)));
+            });
+            assert!(list.contains(9, &guard));
+            if !guard.is_spent() {
+                break;
+            }
+            n_let_in += 1;
+        }
+        assert!(n_let_in >= 6, "five nodes and the head have links: {n_let_in}");
     }
 
     #[test]

@@ -3,12 +3,13 @@
 //! Here is where pointers are followed. A [`Link`] is loaded only from the root edge, or from an edge of a node that was
 //! obtained from a link under the same guard; that is the fact (L) on which the comments below rest.
 
-use std::{
-    marker::PhantomData,
+use std::marker::PhantomData;
+
+use crate::{
+    reclaim::Guard,
+    structures::pick::pick,
     sync::atomic::{AtomicPtr, Ordering::Release},
 };
-
-use crate::{reclaim::Guard, structures::pick::pick};
 
 /// The node under the edge stays, its parent goes.
 const TAG: usize = 1;
@@ -62,7 +63,7 @@ impl Edge {
     /// Release: publishes the node under `new` and what this thread saw of its edges; pairs with the Acquire in
     /// [`Self::load`]. A failure reads Relaxed: what it returns is compared and never followed.
     pub(super) fn swing(&self, old: Word, new: Word) -> Result<(), Word> {
-        use std::sync::atomic::Ordering::Relaxed;
+        use crate::sync::atomic::Ordering::Relaxed;
         self.0.compare_exchange(old.0, new.0, Release, Relaxed).map(drop).map_err(Word)
     }
 
@@ -179,7 +180,7 @@ impl Word {
     /// This is not EMPTY; the node was unlinked by the calling thread (I6), which calls this once for it.
     pub(super) unsafe fn retire(self, guard: &impl Guard) {
         if self.has(LEAF) {
-            // SAFETY: nodes come from `Unpublished`, which boxes them; the rest is the caller's promise, and that links
+            // SAFETY: nodes come from `Unpublished`, which allocates them; the rest is the caller's promise, and that links
             // of unlinked nodes are frozen is I6.
             unsafe { guard.retire(self.address().cast::<Leaf>()) };
         } else {

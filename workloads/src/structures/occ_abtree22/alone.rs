@@ -7,20 +7,11 @@ use super::{
 use crate::{
     protocol::Audit,
     reclaim::Alone,
-    structures::{fan::MIN_SIZE, walk::Walk},
+    structures::{
+        fan::{MIN_SIZE, Visit},
+        walk::Walk,
+    },
 };
-
-/// A subtree to visit.
-#[derive(Clone, Copy)]
-struct Visit<'g> {
-    link: Link<'g>,
-    /// The keys it may hold: from `low` on, below `high`; `None` where unbounded.
-    low: u64,
-    high: Option<u64>,
-    /// Untagged nodes above it.
-    depth: usize,
-    is_root: bool,
-}
 
 /// Walks the keys in order and checks I1 to I3, what can be seen of I5, and I6 to I8.
 pub(super) fn audit(entry: &Internal, guard: &Alone) -> Audit {
@@ -29,12 +20,13 @@ pub(super) fn audit(entry: &Internal, guard: &Alone) -> Audit {
         walk.violation("I8: the entry is locked or marked at rest".to_owned());
     }
     let mut leaf_depth = None;
-    let mut stack = vec![Visit { link: entry.child(0, guard), low: 0, high: None, depth: 0, is_root: true }];
+    let mut stack = vec![Visit::root(entry.child(0, guard))];
     while let Some(visit) = stack.pop() {
         match visit.link.node() {
             Node::Internal(node) => {
                 audit_internal(node, &visit, &mut walk);
-                stack.extend(children(node, &visit, guard).rev());
+                let children = visit.children(node.keys(), node.is_tagged(), |side| node.child(side, guard));
+                stack.extend(children.rev());
             }
             Node::Leaf(leaf) => {
                 if *leaf_depth.get_or_insert(visit.depth) != visit.depth {
@@ -47,7 +39,7 @@ pub(super) fn audit(entry: &Internal, guard: &Alone) -> Audit {
     walk.finish()
 }
 
-fn audit_internal(node: &Internal, visit: &Visit<'_>, walk: &mut Walk) {
+fn audit_internal(node: &Internal, visit: &Visit<Link<'_>>, walk: &mut Walk) {
     if node.is_disturbed() {
         walk.violation(format!("I5, I8: {visit} is locked or marked"));
     }
@@ -58,15 +50,10 @@ fn audit_internal(node: &Internal, visit: &Visit<'_>, walk: &mut Walk) {
         let invariant = if visit.is_root { "I7" } else { "I8" };
         walk.violation(format!("{invariant}: {visit} has {} children", node.n_children()));
     }
-    if !node.keys().is_sorted_by(|one, next| one < next) {
-        walk.violation(format!("I1: the keys of {visit} do not increase"));
-    }
-    for &key in node.keys() {
-        expect_in_range(key, visit, walk);
-    }
+    visit.expect_routes(node.keys(), walk);
 }
 
-fn audit_leaf(leaf: &Leaf, visit: &Visit<'_>, walk: &mut Walk) {
+fn audit_leaf(leaf: &Leaf, visit: &Visit<Link<'_>>, walk: &mut Walk) {
     let state = leaf.look(0).state;
     if state.is_marked() {
         walk.violation(format!("I5: {visit} is marked and in the tree"));
@@ -81,33 +68,8 @@ fn audit_leaf(leaf: &Leaf, visit: &Visit<'_>, walk: &mut Walk) {
     let mut entries = Entries::new();
     lock.copy_to(&mut entries);
     for &(key, _) in entries.sorted() {
-        expect_in_range(key, visit, walk);
+        visit.expect_in_range(key, walk);
         walk.key(key, "I3");
-    }
-}
-
-fn expect_in_range(key: u64, visit: &Visit<'_>, walk: &mut Walk) {
-    if key < visit.low || visit.high.is_some_and(|high| key >= high) {
-        walk.violation(format!("I2: {visit} holds key {key}, and may not from {:?} on", visit.high));
-    }
-}
-
-/// Returns the visits of the children from left to right.
-fn children<'g>(node: &'g Internal, visit: &Visit<'g>, guard: &'g Alone) -> impl DoubleEndedIterator<Item = Visit<'g>> {
-    let Visit { low, high, depth, .. } = *visit;
-    let keys = node.keys();
-    (0..node.n_children()).map(move |side| Visit {
-        link: node.child(side, guard),
-        low: if side == 0 { low } else { keys[side - 1] },
-        high: keys.get(side).copied().or(high),
-        depth: depth + usize::from(!node.is_tagged()),
-        is_root: false,
-    })
-}
-
-impl std::fmt::Display for Visit<'_> {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(formatter, "the node of keys from {} on at depth {}", self.low, self.depth)
     }
 }
 

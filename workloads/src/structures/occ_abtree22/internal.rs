@@ -3,20 +3,17 @@
 //! Here is where pointers are followed. A [`Link`] is loaded only from an edge of the entry, or of a node that was
 //! obtained from a link under the same guard; that is the fact (L) on which the comments below rest.
 
-use std::{
-    marker::PhantomData,
-    mem,
-    ops::Range,
-    sync::atomic::{
-        AtomicPtr, AtomicU32,
-        Ordering::{Acquire, Relaxed, Release},
-    },
-};
+use std::{marker::PhantomData, mem, ops::Range};
 
 use super::{leaf::Leaf, wait::Wait};
+use crate::sync::atomic::{
+    AtomicPtr, AtomicU32,
+    Ordering::{Acquire, Relaxed, Release},
+};
 use crate::{
+    nodes,
     reclaim::Guard,
-    structures::fan::{Fan, MAX_SIZE},
+    structures::fan::{self, Fan, MAX_SIZE},
 };
 
 /// The edge leads to a leaf.
@@ -101,13 +98,9 @@ impl Internal {
     }
 
     /// Returns the position of the child to which `key` belongs.
-    ///
-    /// All keys are compared, without branches, which would be mispredicted at every node. Those that fill up are not
-    /// below any key but the largest one, hence the minimum.
     #[inline]
     pub(super) fn side(&self, key: u64) -> usize {
-        let n_not_above = self.keys.iter().map(|&other| usize::from(other <= key)).sum::<usize>();
-        n_not_above.min(self.n_children() - 1)
+        fan::side(&self.keys, key)
     }
 
     /// Loads the link to a child.
@@ -180,12 +173,12 @@ impl Word {
 
     /// Allocates a leaf.
     pub(super) fn of_leaf(leaf: Leaf) -> Self {
-        Self(Box::into_raw(Box::new(leaf)).cast::<Internal>().map_addr(|address| address | LEAF))
+        Self(nodes::allocate(leaf).cast::<Internal>().map_addr(|address| address | LEAF))
     }
 
     /// Allocates an internal node.
     pub(super) fn of_internal(internal: Internal) -> Self {
-        Self(Box::into_raw(Box::new(internal)))
+        Self(nodes::allocate(internal))
     }
 
     fn is_leaf(self) -> bool {
@@ -203,7 +196,7 @@ impl Word {
     /// The node was unlinked by the calling thread (I5), which calls this once for it.
     pub(super) unsafe fn retire(self, guard: &impl Guard) {
         if self.is_leaf() {
-            // SAFETY: nodes come from the boxes in `of_leaf` and `of_internal`; the rest is the caller's promise, and
+            // SAFETY: nodes are allocated in `of_leaf` and `of_internal`; the rest is the caller's promise, and
             // that edges of unlinked nodes never change is I4.
             unsafe { guard.retire(self.leaf()) };
         } else {

@@ -9,17 +9,15 @@
 //! no older than that lock. Either that has another version; or only the lock is new, and the slot is one that both
 //! states call unused.
 
-use std::{
-    mem,
-    sync::atomic::{
-        AtomicU64,
-        Ordering::{Acquire, Relaxed, Release},
-        fence,
-    },
-};
+use std::mem;
 
 use super::wait::Wait;
 use crate::structures::fan::MAX_SIZE;
+use crate::sync::atomic::{
+    AtomicU64,
+    Ordering::{Acquire, Relaxed, Release},
+    fence,
+};
 
 const LOCKED: u64 = 1;
 const MARKED: u64 = 2;

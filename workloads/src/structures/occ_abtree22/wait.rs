@@ -1,6 +1,6 @@
 //! How a thread waits for a lock that another holds.
 
-use std::{hint, thread};
+use crate::sync::{hint, thread};
 
 /// Pauses before a thread gives up its time slice. Locks are held for less than a microsecond, which a few dozen pauses
 /// cover; a holder that is still at work then was preempted, and needs the core.

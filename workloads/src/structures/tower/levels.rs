@@ -1,8 +1,7 @@
 //! How many levels there are, and how tall nodes become.
 
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
-
 use super::TALLEST;
+use crate::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 use crate::{families::set::Parameters, rng::Xoshiro256PlusPlus, structures::ParameterInfo};
 
 /// A node on a level is on the next with a chance of 1 in 2^2.
@@ -16,9 +15,9 @@ pub(in super::super) const MAX_LEVEL: ParameterInfo = ParameterInfo {
     name: "max_level",
     default: 12,
     range: (1, TALLEST as u64),
-    meaning: "Number of levels; 1 flattens it to a sorted list. One node in four of a level is also on the next, so 12 \
-              suit 4^12 or 17 million keys, more than half of the largest usual range of 10 million; further levels \
-              would be walked and be empty.",
+    meaning: "levels; 1 flattens it to a sorted list. One node in four of a level is also on the next, so 12 suit 4^12 or \
+              17 million keys, more than half of the largest usual range of 10 million; further levels would be walked \
+              and be empty",
 };
 
 /// Where the seeds of heights begin; an instance counts its handles from here. Any number will do, but streams of keys

@@ -4,14 +4,16 @@ use std::{
     fmt,
     marker::PhantomData,
     ptr::{self, NonNull},
-    sync::atomic::{
-        AtomicPtr,
-        Ordering::{Relaxed, Release},
-    },
 };
 
 use super::{Node, NodeRef};
-use crate::reclaim::Guard;
+use crate::{
+    reclaim::{AnyGuard, Guard},
+    sync::atomic::{
+        AtomicPtr,
+        Ordering::{Relaxed, Release, SeqCst},
+    },
+};
 
 /// The node that holds the link is removed. Only lock-free lists use it.
 const MARK: usize = 1;
@@ -34,6 +36,24 @@ impl<S> Next<S> {
     #[inline]
     pub(in super::super) fn load<'g>(&self, guard: &'g impl Guard) -> Link<'g, S> {
         Link { address: guard.load(&self.0), guard: PhantomData }
+    }
+
+    /// Loads the link as [`Self::load`] does, and has a slot of the guard protect the node that it leads to.
+    #[inline]
+    pub(in super::super) fn protect<'g>(&self, guard: &'g impl AnyGuard, slot: usize) -> Link<'g, S> {
+        Link { address: guard.protect(&self.0, slot), guard: PhantomData }
+    }
+
+    /// Loads the link as [`Self::load`] does, to be compared or exchanged: nothing is protected.
+    #[inline]
+    pub(in super::super) fn look<'g>(&self, guard: &'g impl AnyGuard) -> Link<'g, S> {
+        Link { address: guard.look(&self.0), guard: PhantomData }
+    }
+
+    /// Tells whether the link still holds `link`. SeqCst, as protection by announcements needs it (see `reclaim::any`).
+    #[inline]
+    pub(in super::super) fn still_holds(&self, link: Link<'_, S>) -> bool {
+        self.0.load(SeqCst) == link.address
     }
 
     /// Sets the link of a node that is not published yet.
@@ -122,6 +142,12 @@ impl<'g, S> Link<'g, S> {
     #[inline(never)]
     fn cleared(self) -> Self {
         Self { address: self.address.map_addr(|address| address & !MARK), ..self }
+    }
+
+    /// Has a slot of the guard protect the node that a lower slot protects; see [`AnyGuard::keep`].
+    #[inline]
+    pub(in super::super) fn keep(self, guard: &'g impl AnyGuard, slot: usize) {
+        guard.keep(self.address, slot);
     }
 
     /// Returns the node; `None` at the end of the level.
