@@ -108,8 +108,17 @@ impl Word {
         Self(self.0.map_addr(|address| address | MARK))
     }
 
+    /// The same without the mark.
+    ///
+    /// By a branch, which is guessed right since marks are rare: clearing the bit would be waited for at every node.
     #[inline]
     fn unmarked(self) -> Self {
+        if self.is_marked() { self.cleared() } else { self }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn cleared(self) -> Self {
         Self(self.0.map_addr(|address| address & !MARK))
     }
 

@@ -131,8 +131,16 @@ impl<'g, S> Link<'g, S> {
     }
 
     /// The same without the mark.
+    ///
+    /// By a branch, which is guessed right since marks are rare: clearing the bit would be waited for at every node.
     #[inline]
     pub(in super::super) fn unmarked(self) -> Self {
+        if self.is_marked() { self.cleared() } else { self }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn cleared(self) -> Self {
         Self { address: self.address.map_addr(|address| address & !MARK), ..self }
     }
 
