@@ -1,4 +1,4 @@
-//! The checker of histories against a brute-force one, against histories made by hand, and in speed.
+//! The checker of histories against a brute-force one, against stateright's, against histories made by hand, and in speed.
 
 mod common;
 mod history;
@@ -11,6 +11,7 @@ use history::{
     Operation,
     linearize::check,
 };
+use stateright::semantics::{ConsistencyTester, LinearizabilityTester, SequentialSpec};
 
 /// Searches for an order of all operations, on all keys at once, that agrees with every answer and with real time.
 /// Shares nothing with the checker: neither splits by key nor looks ahead.
@@ -63,9 +64,52 @@ fn linearizable_history(random: &mut Random, n_operations: u64, n_keys: u64, max
 #[test]
 fn agrees_with_brute_force() {
     const N_HISTORIES: u64 = 30_000;
+    agrees_with(|operations| has_an_order(operations, &mut BTreeSet::new()), N_HISTORIES);
+}
+
+#[test]
+fn agrees_with_stateright() {
+    agrees_with(is_consistent, 5_000);
+}
+
+/// A set as stateright's tester knows it.
+#[derive(Clone, Default)]
+struct Reference(BTreeSet<u64>);
+
+impl SequentialSpec for Reference {
+    type Op = (Kind, u64);
+    type Ret = bool;
+
+    fn invoke(&mut self, &(kind, key): &(Kind, u64)) -> bool {
+        match kind {
+            Insert => self.0.insert(key),
+            Remove => self.0.remove(&key),
+            Contains => self.0.contains(&key),
+        }
+    }
+}
+
+/// Judges by stateright's tester. It takes events in their order; those of one stamp overlap, so invocations come first.
+fn is_consistent(operations: &[Operation]) -> bool {
+    let invocations = operations.iter().enumerate().map(|(idx, operation)| (operation.invoked, false, idx));
+    let returns = operations.iter().enumerate().map(|(idx, operation)| (operation.responded, true, idx));
+    let mut events: Vec<_> = invocations.chain(returns).collect();
+    events.sort_unstable();
+    let mut tester = LinearizabilityTester::new(Reference::default());
+    for (_, is_return, idx) in events {
+        let Operation { kind, key, answer, .. } = operations[idx];
+        // Each operation on a thread of its own, since any two may overlap.
+        let taken = if is_return { tester.on_return(idx, answer) } else { tester.on_invoke(idx, (kind, key)) };
+        taken.expect("each operation is invoked once, and returns once after that");
+    }
+    tester.is_consistent()
+}
+
+/// Compares the checker with another judge over small histories, of which some have wrong answers.
+fn agrees_with(judge: impl Fn(&[Operation]) -> bool, n_histories: u64) {
     let mut random = Random::of(20, 0);
     let (mut n_linearizable, mut n_not) = (0, 0);
-    for history_idx in 0..N_HISTORIES {
+    for history_idx in 0..n_histories {
         let (n_operations, n_keys) = (2 + random.below(7), 1 + random.below(3));
         let max_stretch = 1 + random.below(8);
         let mut operations = linearizable_history(&mut random, n_operations, n_keys, max_stretch);
@@ -74,14 +118,14 @@ fn agrees_with_brute_force() {
             let culprit = random.below(n_operations) as usize;
             operations[culprit].answer ^= true;
         }
-        let due = has_an_order(&operations, &mut BTreeSet::new());
-        assert!(due || n_wrong > 0, "brute force accuses a linearizable history: {operations:#?}");
+        let due = judge(&operations);
+        assert!(due || n_wrong > 0, "the judge accuses a linearizable history: {operations:#?}");
         let verdict = check(&operations);
         assert_eq!(verdict.is_ok(), due, "seed {}: {verdict:?} of {operations:#?}", seed());
         *(if due { &mut n_linearizable } else { &mut n_not }) += 1;
     }
     // Else the histories would be too easy in one direction.
-    assert!(n_linearizable > N_HISTORIES / 3 && n_not > N_HISTORIES / 10, "{n_linearizable} against {n_not}");
+    assert!(n_linearizable > n_histories / 3 && n_not > n_histories / 10, "{n_linearizable} against {n_not}");
     println!("{n_linearizable} linearizable histories, {n_not} others");
 }
 
