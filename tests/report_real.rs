@@ -70,6 +70,8 @@ fn request(plan: &Plan, id: TrialId) -> Request {
         seed: plan.seed(id),
         nice: i32::from(cell.priority()),
         nodes: cell.nodes(),
+        harness: rare_workloads::protocol::Harness::default(),
+        watch: None,
     }
 }
 

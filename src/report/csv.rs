@@ -106,7 +106,7 @@ fn row(evidence: &Evidence, record_idx: usize) -> Vec<String> {
             row.extend([String::new(), String::new(), option(summary.throughput)]);
             row.push(match request.length {
                 Length::Nanos(nanos) => nanos.to_string(),
-                Length::Accounting { .. } => String::new(),
+                Length::Accounting { .. } | Length::Operations { .. } => String::new(),
             });
             row.extend(measures(reply));
             let faults: Vec<String> =

@@ -7,7 +7,7 @@ use std::{
 
 use rare_workloads::{
     nodes::Nodes,
-    protocol::{AllocatorRequest, FORMAT, Length, Preload, Reclamation, Request},
+    protocol::{AllocatorRequest, FORMAT, Harness, Length, Preload, Reclamation, Request},
     structures,
 };
 
@@ -162,6 +162,8 @@ pub(super) fn template(cell: Cell<'_>, host: &Host) -> Result<Request, ResolveEr
         seed: 0,
         nice: i32::from(cell.priority()),
         nodes: cell.nodes(),
+        harness: Harness::default(),
+        watch: None,
     })
 }
 
@@ -262,7 +264,7 @@ pub(super) fn time_out(request: &Request) -> Duration {
     let window = match request.length {
         // The last query of each thread, which may have to wait for those of the others.
         Length::Nanos(nanos) => Duration::from_nanos(nanos).saturating_add(ranges(1, request).saturating_mul(threads)),
-        Length::Accounting { operations } => {
+        Length::Accounting { operations } | Length::Operations { operations } => {
             per_operation(operations).saturating_add(ranges(operations, request)).saturating_mul(threads)
         }
     };

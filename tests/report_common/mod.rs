@@ -300,6 +300,8 @@ fn made_up(plan: &Plan, id: TrialId, position: u32, draws: &mut Draws) -> Trial 
         seed: draws.next(),
         nice: 0,
         nodes: cell.nodes(),
+        harness: rare_workloads::protocol::Harness::default(),
+        watch: None,
     };
     let rate = rate_of(&request.structure, f64::from(n_threads), key_range as f64) * draws.around_one(0.02);
     let reply = reply(&request, rate, draws);
@@ -382,6 +384,8 @@ fn reply(request: &Request, rate: f64, draws: &mut Draws) -> Reply {
             unreclaimed_objects: Some(draws.next() % 700),
         },
         accounting,
+        layout: None,
+        counters: None,
         phases: Phases { start_ns: 2_100_000, audit_ns: 900_000, drop_ns: 0 },
     }
 }
@@ -389,7 +393,7 @@ fn reply(request: &Request, rate: f64, draws: &mut Draws) -> Reply {
 fn thread_reply(request: &Request, thread: u32, cpu: Option<u32>, rate: f64, draws: &mut Draws) -> ThreadReply {
     let asked = match request.length {
         Length::Nanos(nanos) => nanos,
-        Length::Accounting { .. } => 60_000_000,
+        Length::Accounting { .. } | Length::Operations { .. } => 60_000_000,
     };
     let start_ns = 3_000 + draws.next() % 40_000;
     let stop_ns = start_ns + asked + draws.next() % 400_000;

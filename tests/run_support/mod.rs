@@ -55,6 +55,8 @@ pub fn request() -> Request {
         seed: u64::MAX,
         nice: 0,
         nodes: Nodes::PLAIN,
+        harness: rare_workloads::protocol::Harness::default(),
+        watch: None,
     }
 }
 

@@ -10,7 +10,7 @@ use rare_workloads::{
     alloc::Dispatch,
     harness::{Measurements, pin::AllowedCpus},
     nodes::Nodes,
-    protocol::{AllocatorRequest, Distribution, FORMAT, Length, Mix, Reclamation, Request},
+    protocol::{AllocatorRequest, Distribution, FORMAT, Harness, Length, Mix, Reclamation, Request},
     structures::{
         Structure, bcco10,
         controls::{bad_padding, decay, false_sharing, forest, interleaved},
@@ -74,6 +74,8 @@ fn trial(structure: &Structure, cpus: &[Option<u32>], key_range: u64, seed: u64)
         seed,
         nice: 0,
         nodes: Nodes::PLAIN,
+        harness: Harness::default(),
+        watch: None,
     })
 }
 

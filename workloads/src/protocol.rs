@@ -7,15 +7,21 @@
 //! (seeds, key sums) travel as decimal strings, so that no reader of the records folds two of them together.
 
 pub mod frame;
+mod harness;
+mod watch;
 
 use std::{collections::BTreeMap, fmt, mem::discriminant};
 
 use serde::{Deserialize, Serialize};
 
+pub use self::{
+    harness::{Fault, GeneratorKind, Harness, Padding, TimeCheck},
+    watch::{AllocationPhase, Block, Count, Counter, ThreadLayout, Watch},
+};
 use crate::{nodes::Nodes, reclaim::DEFAULT_BATCH};
 
 /// Version of the request and of the reply. A worker refuses another version.
-pub const FORMAT: u32 = 2;
+pub const FORMAT: u32 = 3;
 
 /// Descriptor on which the worker writes its one reply.
 pub const REPLY_FD: i32 = 3;
@@ -61,6 +67,12 @@ pub struct Request {
     /// How the memory of nodes is managed; absent in records of earlier versions, which knew no other way.
     #[serde(default)]
     pub nodes: Nodes,
+    /// How the harness measures; absent in records of earlier versions, which knew no other way than the default.
+    #[serde(default)]
+    pub harness: Harness,
+    /// What watches the trial besides the harness.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub watch: Option<Watch>,
 }
 
 /// Which allocator the request expects.
@@ -186,6 +198,12 @@ pub enum Length {
         /// Operations of each thread.
         operations: u64,
     },
+    /// Exactly this many operations per thread, and the structure is dropped at the end: for trials under a tool that
+    /// slows everything down. Its throughput is never summarised.
+    Operations {
+        /// Operations of each thread.
+        operations: u64,
+    },
 }
 
 /// Everything a worker measured and proved in one trial.
@@ -214,6 +232,12 @@ pub struct Reply {
     pub memory: Memory,
     /// Allocation balance, in accounting trials.
     pub accounting: Option<Accounting>,
+    /// The first allocations of each thread, in trials that list them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub layout: Option<Vec<ThreadLayout>>,
+    /// Counted events, in trials that count them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub counters: Option<Vec<Counter>>,
     /// Wall time of the phases outside the window.
     pub phases: Phases,
 }

@@ -19,7 +19,7 @@ use crate::{
     harness::{self, Measurements},
     identity::Identity,
     nodes::{self, Nodes},
-    protocol::{AllocatorProof, FORMAT, Length, Phases, REPLY_FD, Reclamation, Reply, Request, frame},
+    protocol::{AllocatorProof, FORMAT, Harness, Length, Phases, REPLY_FD, Reclamation, Reply, Request, frame},
     reclaim::{BATCHES, hyaline::BATCH_PARAMETER},
     structures::{self, Driver, ParameterInfo, Structure},
 };
@@ -171,7 +171,10 @@ fn complete_parameters(known: &[ParameterInfo], request: &Request) -> Result<BTr
 fn validate(request: &Request) -> Result<(), String> {
     /// Most threads of a trial: more would be a mistake of units on any machine, and each takes a stack.
     const THREADS_MAX: usize = 10_000;
-    let empty = matches!(request.length, Length::Nanos(0) | Length::Accounting { operations: 0 });
+    let empty = matches!(
+        request.length,
+        Length::Nanos(0) | Length::Accounting { operations: 0 } | Length::Operations { operations: 0 }
+    );
     let batch = matches!(request.reclamation, Reclamation::Hyaline { batch } if !BATCHES.contains(&batch));
     let faults = [
         (request.cpus.is_empty(), "there are no threads"),
@@ -184,6 +187,8 @@ fn validate(request: &Request) -> Result<(), String> {
         (request.range_keys == Some(0), "the range queries ask for no key"),
         (empty, "the window has no length"),
         (batch, "the batch of hyaline is out of its range"),
+        (request.harness != Harness::default(), "this worker measures in no other way"),
+        (request.watch.is_some(), "this worker is watched by nothing"),
     ];
     match faults.into_iter().find(|(found, _)| *found) {
         Some((_, fault)) => Err(format!("the request cannot be run: {fault}")),
@@ -220,6 +225,8 @@ fn reply(request_sha256: String, allocator: AllocatorProof, nice: i32, main_ns: 
         audit_after: measured.audit_after,
         memory: measured.memory,
         accounting: measured.accounting,
+        layout: None,
+        counters: None,
         phases: Phases {
             start_ns: measured.threads_started_ns - main_ns,
             audit_ns: measured.audit_ns,

@@ -18,7 +18,9 @@ use rare_workloads::{
     alloc::Dispatch,
     harness::{Measurements, pin::AllowedCpus},
     nodes::Nodes,
-    protocol::{Accounting, AllocatorRequest, Distribution, FORMAT, Length, Mix, Reclamation, Request, ThreadReply},
+    protocol::{
+        Accounting, AllocatorRequest, Distribution, FORMAT, Harness, Length, Mix, Reclamation, Request, ThreadReply,
+    },
     structures::{
         self, CONTROLS,
         controls::{bad_padding, forest, interleaved, leak},
@@ -51,6 +53,8 @@ fn trial(subject: &Subject, dose: &[(&str, u64)], n_threads: usize, length: Leng
         seed: common::seed(),
         nice: 0,
         nodes: Nodes::PLAIN,
+        harness: Harness::default(),
+        watch: None,
         range_keys: None,
     };
     subject.driver.trial(&request).unwrap()

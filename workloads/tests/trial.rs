@@ -45,6 +45,8 @@ fn request(n_threads: usize) -> Request {
         seed: 7,
         nice: 0,
         nodes: Nodes::PLAIN,
+        harness: rare_workloads::protocol::Harness::default(),
+        watch: None,
     }
 }
 

@@ -109,6 +109,6 @@ fn measured(request: &Request, reply: &Reply) -> Cell {
     };
     match request.length {
         Length::Nanos(_) => Cell::new(text),
-        Length::Accounting { .. } => Cell::new(text).note("counted, not timed"),
+        Length::Accounting { .. } | Length::Operations { .. } => Cell::new(text).note("counted, not timed"),
     }
 }

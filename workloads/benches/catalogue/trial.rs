@@ -10,8 +10,8 @@ use std::{
 
 use rare_workloads::nodes::Nodes;
 use rare_workloads::protocol::{
-    ALLOCATOR_VARIABLE, AllocatorRequest, Distribution, FORMAT, Length, Mix, REPLY_FD, Reclamation, Reply, Request,
-    frame,
+    ALLOCATOR_VARIABLE, AllocatorRequest, Distribution, FORMAT, Harness, Length, Mix, REPLY_FD, Reclamation, Reply,
+    Request, frame,
 };
 
 /// What differs between trials.
@@ -56,6 +56,8 @@ impl Trial<'_> {
             seed: self.seed,
             nice: 0,
             nodes: Nodes::PLAIN,
+            harness: Harness::default(),
+            watch: None,
             range_keys: None,
         }
     }

@@ -178,7 +178,9 @@ impl<S> Stage<'_, S> {
         let start_ns = clock::now_ns();
         let (counts, done) = Counts::during(|| match self.request.length {
             Length::Nanos(_) => window::run(handle, generator, Flag(&self.crew.stop), progress),
-            Length::Accounting { operations } => window::run(handle, generator, Countdown(operations), progress),
+            Length::Accounting { operations } | Length::Operations { operations } => {
+                window::run(handle, generator, Countdown(operations), progress)
+            }
         });
         let stop_ns = clock::now_ns();
         let cpu_at_end = pin::current_cpu();

@@ -219,7 +219,7 @@ fn sample(crew: &Crew, opened_ns: u64) -> Sample {
 fn n_samples_max(length: Length) -> usize {
     match length {
         Length::Nanos(length_ns) => usize::try_from(length_ns / SAMPLE_NS).unwrap_or(0) + 2,
-        Length::Accounting { .. } => 2,
+        Length::Accounting { .. } | Length::Operations { .. } => 2,
     }
 }
 
