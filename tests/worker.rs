@@ -48,6 +48,8 @@ fn request(allocator: &str) -> Request {
         seed: u64::MAX - 1,
         nice: 0,
         nodes: Nodes::PLAIN,
+        harness: rare_workloads::protocol::Harness::default(),
+        watch: None,
     }
 }
 

@@ -65,6 +65,8 @@ fn record(n_threads: usize, n_samples: usize) -> Trial {
             unreclaimed_objects: Some(1_234),
         },
         accounting: None,
+        layout: None,
+        counters: None,
         phases: Phases { start_ns: 1_234_567, audit_ns: 1_234_567, drop_ns: 0 },
     };
     let request = Request {
@@ -83,6 +85,8 @@ fn record(n_threads: usize, n_samples: usize) -> Trial {
         seed: u64::MAX,
         nice: 0,
         nodes: Nodes::PLAIN,
+        harness: rare_workloads::protocol::Harness::default(),
+        watch: None,
     };
     Trial {
         trial: "measure-12-3".parse().unwrap(),
