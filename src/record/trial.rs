@@ -44,6 +44,21 @@ pub enum Outcome {
     },
 }
 
+impl Outcome {
+    /// Tells whether it says that something is wrong with the trial. One that was not begun for want of its tool says
+    /// nothing.
+    pub fn has_failed(&self) -> bool {
+        matches!(self, Self::Failed { class, .. } if !class.is_the_tools())
+    }
+}
+
+impl FailureClass {
+    /// Tells whether the tool under which the trial was to run is what failed.
+    pub fn is_the_tools(self) -> bool {
+        matches!(self, Self::NoTool | Self::ToolFailed)
+    }
+}
+
 /// Why a trial has no usable reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -64,6 +79,10 @@ pub enum FailureClass {
     TimedOut,
     /// It replied, but processes that it had started outlived it.
     LeftProcesses,
+    /// The tool under which it was to run is not there, or may not be used here.
+    NoTool,
+    /// The tool under which it ran gave nothing that can be used.
+    ToolFailed,
 }
 
 /// What else happened on the machine during a trial; `None` where the kernel does not tell.

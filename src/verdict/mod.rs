@@ -6,6 +6,6 @@ pub mod checks;
 pub mod claims;
 pub mod evidence;
 
-pub use checks::{Check, Grade, Info, Row, Verdict, judge};
+pub use checks::{Check, Grade, Info, Row, Verdict, judge, probes};
 pub use claims::{ClaimDecision, Decision};
 pub use evidence::Evidence;

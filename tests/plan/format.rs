@@ -29,7 +29,7 @@ fn plans() -> Vec<Plan> {
     };
     held.chain(varied)
         .chain([large, specs::with_ranges()])
-        .map(|spec| Plan::compile(&spec).unwrap())
+        .map(|spec| Plan::compile(&spec, rare::verdict::probes).unwrap())
         .filter(fits)
         .collect()
 }
@@ -38,7 +38,7 @@ fn small_plan() -> Vec<u8> {
     let mut spec = specs::with_axes([(Parameter::Threads, vec![specs::threads(1), specs::threads(2)])]);
     spec.n_trials = 2;
     spec.instruments = vec!["accounting"];
-    Plan::compile(&spec).unwrap().canonical()
+    Plan::compile(&spec, rare::verdict::probes).unwrap().canonical()
 }
 
 #[test]

@@ -143,6 +143,7 @@ pub fn plan(cells: &[(&str, u64)], n_trials: u32) -> Plan {
         seed: 1,
         checks: Vec::new(),
         instruments: Vec::new(),
+        probes: Vec::new(),
     }
 }
 
