@@ -8,3 +8,4 @@ pub mod watched;
 
 pub use environment::{Entry, Environment, Reading, Snapshot};
 pub use trial::{FailureClass, Interference, Outcome, Trial};
+pub use watched::Watched;

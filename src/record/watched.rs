@@ -5,6 +5,18 @@
 
 use serde::{Deserialize, Serialize};
 
+/// What the tool under which a trial ran saw of it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Watched {
+    /// Valgrind's memcheck.
+    Memcheck(Memcheck),
+    /// Valgrind's callgrind.
+    Simulated(Simulated),
+    /// `perf record`.
+    Profile(Profile),
+}
+
 /// What memcheck saw of a process that it watched to the end.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

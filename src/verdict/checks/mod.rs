@@ -15,6 +15,8 @@ mod checksum;
 mod duration;
 mod fairness;
 mod identity;
+mod layout;
+mod leaks;
 mod pinning;
 mod prefill;
 
@@ -27,6 +29,8 @@ pub static ALL: &[&dyn Check] = &[
     &allocator::Allocator,
     &fairness::Fairness,
     &identity::Identity,
+    &layout::Layout,
+    &leaks::Leaks,
 ];
 
 /// Iterates over the checks that a spec may name and that are not built yet, with what they would tell: a report lists
@@ -135,9 +139,8 @@ pub struct Row {
     pub grade: Grade,
 }
 
-/// Returns the trials that the check or instrument of a name needs beside the cells of a plan: none for a name that is
-/// not known.
-pub fn probes(name: &str, ground: &Ground<'_>) -> Vec<Probe> {
+/// Returns the trials that the check of a name needs beside the cells of a plan: none for a name that is not known.
+pub(super) fn probes(name: &str, ground: &Ground<'_>) -> Vec<Probe> {
     let check = ALL.iter().find(|check| check.info().name == name);
     check.map_or_else(Vec::new, |check| check.probes(ground))
 }
