@@ -2,3 +2,9 @@
 //!
 //! Pure: arguments as data, and readers of the tools' outputs, which never panic whatever they are given and whose memory
 //! is bounded by the length of it. Must not start a process, read a file, or judge what was seen.
+
+pub mod found;
+pub mod perf;
+pub mod valgrind;
+
+pub use found::{Answer, Missing};
