@@ -173,7 +173,7 @@ fn runs_under_valgrind() {
     let check = |request: &Request, expected: i32| {
         let mut command = Command::new("valgrind");
         command.args(["--quiet", "--fair-sched=yes", "--leak-check=full", "--errors-for-leak-kinds=definite,possible"]);
-        let suppressions = concat!("--suppressions=", env!("CARGO_MANIFEST_DIR"), "/workloads/valgrind.supp");
+        let suppressions = concat!("--suppressions=", env!("CARGO_MANIFEST_DIR"), "/src/tools/valgrind.supp");
         command.args([suppressions, "--error-exitcode=99", WORKER]);
         let ended = run_command(command, &serde_json::to_vec(request).unwrap(), &[(ALLOCATOR_VARIABLE, "system")]);
         assert_eq!(ended.code, Some(expected), "{}", ended.stderr);

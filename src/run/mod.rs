@@ -5,6 +5,7 @@
 
 pub mod choose;
 pub mod execute;
+pub mod instruments;
 pub mod interrupt;
 pub mod resolve;
 pub mod worker;
