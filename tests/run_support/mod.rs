@@ -247,10 +247,12 @@ impl Bench {
     ) -> Result<Summary, RunError> {
         let interrupt = Interrupt::on_signals().unwrap();
         let Begun { run, mut journal, contents, .. } = self.begin(worker);
+        let tools = rare::run::Tools::default();
         let mut job = Job {
             plan: &self.plan,
             worker,
             host: &self.host,
+            tools: &tools,
             run: &run,
             retry_failed: false,
             budget: None,
