@@ -181,11 +181,12 @@ fn runs_under_valgrind() {
     };
     check(&request("system"), 0);
     // A timed trial leaves its structure whole, and memcheck does not follow the tagged pointers of this one: leaks are
-    // sought in accounting trials, which drop it.
-    let length = Length::Accounting { operations: 1_000 };
-    let counted = Request { structure: "nm14".to_owned(), length, ..request("system") };
-    check(&counted, 0);
-    check(&Request { reclamation: Reclamation::None, ..counted }, 99);
+    // sought in trials of a number of operations, which drop it.
+    for length in [Length::Accounting { operations: 1_000 }, Length::Operations { operations: 1_000 }] {
+        let dropped = Request { structure: "nm14".to_owned(), length, ..request("system") };
+        check(&dropped, 0);
+        check(&Request { reclamation: Reclamation::None, ..dropped }, 99);
+    }
 }
 
 #[test]
@@ -319,6 +320,7 @@ fn requests_that_cannot_be_honoured_are_refused_in_words() {
         (Request { range_keys: Some(10), ..sound() }, "no operation has the size of range queries"),
         (Request { length: Length::Nanos(0), ..sound() }, "no length"),
         (Request { length: Length::Accounting { operations: 0 }, ..sound() }, "no length"),
+        (Request { length: Length::Operations { operations: 0 }, ..sound() }, "no length"),
         (Request { nice: 5, ..sound() }, "the nice level is 0, the request expects 5"),
     ];
     for (request, expected) in cases {
@@ -334,7 +336,7 @@ fn garbled_requests_are_refused() {
         (String::new(), "not one"),
         ("{".to_owned(), "not one"),
         ("[]".to_owned(), "tells no format"),
-        (sound.replace("\"format\":2", "\"format\":3"), "request format 3, this worker reads 2"),
+        (sound.replace("\"format\":3", "\"format\":2"), "request format 2, this worker reads 3"),
         (sound.replace("\"nice\":0", "\"nice\":0,\"turbo\":true"), "turbo"),
         (sound.replace("\"key_range\":1000", "\"key_range\":1e3"), "not one"),
         (format!("{sound}{}", " ".repeat(1 << 20)), "longer than 1048576 bytes"),

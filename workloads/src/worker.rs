@@ -123,7 +123,7 @@ fn answer(request_bytes: &[u8], main_ns: u64) -> Result<Reply, String> {
 }
 
 /// Keeps a structure until the process ends, reachable, so that valgrind does not take all of it for lost. What it reaches
-/// by tagged pointers still looks lost: leaks are sought in accounting trials, which drop their structure.
+/// by tagged pointers still looks lost: leaks are sought in trials of a number of operations, which drop theirs.
 fn leave(structure: Option<Box<dyn Any + Send>>) {
     static LEFT: Mutex<Option<Box<dyn Any + Send>>> = Mutex::new(None);
     *LEFT.lock().expect("nothing panics under this lock") = structure;

@@ -159,7 +159,7 @@ fn conduct<S: ConcurrentSet>(stage: &Stage<'_, S>, threads_started_ns: u64) -> R
     crew.open(Gate::Filled);
     watch_window(crew, request.length, &mut samples)?;
     crew.all_arrived(Gate::Closed)?;
-    if matches!(request.length, Length::Accounting { .. }) {
+    if !is_timed(request.length) {
         samples.push(sample(crew, crew.opened_ns()?));
     }
     // In this order: reading the files of the kernel may allocate.
@@ -210,6 +210,11 @@ fn watch_window(crew: &Crew, length: Length, samples: &mut Vec<Sample>) -> Resul
     Ok(())
 }
 
+/// Tells whether the window is a time, and not a number of operations.
+fn is_timed(length: Length) -> bool {
+    matches!(length, Length::Nanos(_))
+}
+
 fn sample(crew: &Crew, opened_ns: u64) -> Sample {
     let operations = crew.completed();
     Sample { at_ns: clock::now_ns() - opened_ns, operations }
@@ -258,14 +263,16 @@ fn root_cause(
     }
 }
 
-/// Walks the structure once more, drops it in accounting trials, and puts everything together.
+/// Walks the structure once more, drops it if the window was a number of operations, and puts everything together.
 fn finish<S: ConcurrentSet>(mut set: S, conducted: Conducted, reports: Vec<Report>, request: &Request) -> Measurements {
     let audit_ns = clock::now_ns();
     let (mut audit_counts, audit_after) = Counts::during(|| set.audit());
     let audit_ns = conducted.audit_ns + clock::now_ns() - audit_ns;
     exclude_text(&mut audit_counts, &audit_after);
 
-    let (accounting, drop_ns, structure) = if matches!(request.length, Length::Accounting { .. }) {
+    let (accounting, drop_ns, structure) = if is_timed(request.length) {
+        (None, 0, Some(Box::new(set) as Box<dyn Any + Send>))
+    } else {
         let drop_ns = clock::now_ns();
         let (mut counts, ()) = Counts::during(|| {
             drop(set);
@@ -275,9 +282,8 @@ fn finish<S: ConcurrentSet>(mut set: S, conducted: Conducted, reports: Vec<Repor
         for part in [conducted.made_counts, conducted.audit_counts, audit_counts] {
             counts += part;
         }
-        (Some(balance_of(conducted.made_counts, counts, &reports)), drop_ns, None)
-    } else {
-        (None, 0, Some(Box::new(set) as Box<dyn Any + Send>))
+        let is_counted = matches!(request.length, Length::Accounting { .. });
+        (is_counted.then(|| balance_of(conducted.made_counts, counts, &reports)), drop_ns, None)
     };
     Measurements {
         prefill: Prefill {
