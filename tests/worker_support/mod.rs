@@ -25,7 +25,7 @@ use rare_workloads::{
 pub const WORKER: &str = env!("CARGO_BIN_EXE_rare-worker");
 
 /// Trials that are timed run one after the other.
-static ONE_TRIAL: Mutex<()> = Mutex::new(());
+pub static ONE_TRIAL: Mutex<()> = Mutex::new(());
 
 pub fn request(allocator: &str) -> Request {
     Request {

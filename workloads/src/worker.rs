@@ -22,6 +22,7 @@ use crate::{
     protocol::{AllocatorProof, FORMAT, Harness, Length, Phases, REPLY_FD, Reclamation, Reply, Request, frame},
     reclaim::{BATCHES, hyaline::BATCH_PARAMETER},
     structures::{self, Driver, ParameterInfo, Structure},
+    watch,
 };
 
 /// Longest request that is read: a list of a thousand CPUs takes some kilobytes.
@@ -188,11 +189,10 @@ fn validate(request: &Request) -> Result<(), String> {
         (empty, "the window has no length"),
         (batch, "the batch of hyaline is out of its range"),
         (request.harness != Harness::default(), "this worker measures in no other way"),
-        (request.watch.is_some(), "this worker is watched by nothing"),
     ];
     match faults.into_iter().find(|(found, _)| *found) {
         Some((_, fault)) => Err(format!("the request cannot be run: {fault}")),
-        None => Ok(()),
+        None => request.watch.as_ref().map_or(Ok(()), watch::admit),
     }
 }
 
@@ -226,7 +226,7 @@ fn reply(request_sha256: String, allocator: AllocatorProof, nice: i32, main_ns: 
         memory: measured.memory,
         accounting: measured.accounting,
         layout: None,
-        counters: None,
+        counters: measured.counters,
         phases: Phases {
             start_ns: measured.threads_started_ns - main_ns,
             audit_ns: measured.audit_ns,

@@ -21,7 +21,8 @@ use crate::{
     families::set::ConcurrentSet,
     keys::KeyPlan,
     nodes,
-    protocol::{Accounting, Audit, Length, Memory, Prefill, Request, Sample, ThreadReply},
+    protocol::{Accounting, Audit, Counter, Length, Memory, Prefill, Request, Sample, ThreadReply},
+    watch,
 };
 
 /// Time between two samples of the throughput.
@@ -44,6 +45,8 @@ pub struct Measurements {
     pub memory: Memory,
     /// Allocation balance, in accounting trials.
     pub accounting: Option<Accounting>,
+    /// Counted events, in trials that count them.
+    pub counters: Option<Vec<Counter>>,
     /// CLOCK_MONOTONIC when the first thread was started, in nanoseconds.
     pub threads_started_ns: u64,
     /// Wall time of both audits, in nanoseconds.
@@ -285,19 +288,23 @@ fn finish<S: ConcurrentSet>(mut set: S, conducted: Conducted, reports: Vec<Repor
         let is_counted = matches!(request.length, Length::Accounting { .. });
         (is_counted.then(|| balance_of(conducted.made_counts, counts, &reports)), drop_ns, None)
     };
+    let prefill = Prefill {
+        target: request.prefill_keys,
+        per_thread: reports.iter().map(|report| report.filled.n_keys).collect(),
+        key_sum: reports.iter().fold(0, |sum, report| sum.wrapping_add(report.filled.key_sum)),
+        wall_ns: conducted.prefill_wall_ns,
+    };
+    let (threads, seen) = reports.into_iter().map(|report| (report.thread, report.seen)).unzip();
+    let sight = watch::together(seen);
     Measurements {
-        prefill: Prefill {
-            target: request.prefill_keys,
-            per_thread: reports.iter().map(|report| report.filled.n_keys).collect(),
-            key_sum: reports.iter().fold(0, |sum, report| sum.wrapping_add(report.filled.key_sum)),
-            wall_ns: conducted.prefill_wall_ns,
-        },
-        threads: reports.into_iter().map(|report| report.thread).collect(),
+        prefill,
+        threads,
         samples: conducted.samples,
         audit_before: conducted.audit_before,
         audit_after,
         memory: conducted.memory,
         accounting,
+        counters: sight.counters,
         threads_started_ns: conducted.threads_started_ns,
         audit_ns,
         drop_ns,
