@@ -63,16 +63,24 @@ trait Fault: Send + Sync + 'static {
     const IN_AUDIT: bool = false;
     /// Bytes that each effective removal leaks.
     const LEAKED_BYTES: usize = 0;
+    /// Counts the sets dropped.
+    const DROPS: Option<&'static AtomicU64> = None;
 }
 
 /// A mutex over a tree, sound but for the fault in `F`.
-struct Set<F> {
+struct Set<F: Fault> {
     keys: Mutex<BTreeSet<u64>>,
     n_operations: AtomicU64,
     fault: std::marker::PhantomData<F>,
 }
 
-struct Handle<'s, F>(&'s Set<F>);
+impl<F: Fault> Drop for Set<F> {
+    fn drop(&mut self) {
+        F::DROPS.inspect(|drops| _ = drops.fetch_add(1, Relaxed));
+    }
+}
+
+struct Handle<'s, F: Fault>(&'s Set<F>);
 
 impl<F: Fault> ConcurrentSet for Set<F> {
     type Handle<'s> = Handle<'s, F>;
@@ -343,6 +351,30 @@ fn accounting_balances_what_threads_free_for_each_other() {
     assert!((500 / 11..500 / 4).contains(&accounting.prefilled.blocks), "{accounting:?}");
     assert!((500 * 8..500 * 40).contains(&accounting.prefilled.bytes), "{accounting:?}");
     assert!(accounting.allocations > 0 && accounting.frees > 0 && accounting.allocated_bytes > 0, "{accounting:?}");
+}
+
+/// What runs under a tool that seeks leaks must leave none of its own.
+#[test]
+fn a_number_of_operations_ends_the_window_and_drops_the_structure_uncounted() {
+    static DROPS: AtomicU64 = AtomicU64::new(0);
+    struct Noted;
+    impl Fault for Noted {
+        const DROPS: Option<&'static AtomicU64> = Some(&DROPS);
+    }
+    let timed = run::<Set<Noted>>(&request(2)).unwrap();
+    assert_eq!((DROPS.load(Relaxed), timed.drop_ns, timed.structure.is_some()), (0, 0, true));
+    mem::forget(timed);
+
+    for operations in [1, 12_345] {
+        DROPS.store(0, Relaxed);
+        let measured = run::<Set<Noted>>(&Request { length: Length::Operations { operations }, ..request(2) }).unwrap();
+        conserves(&measured);
+        assert_eq!((DROPS.load(Relaxed), measured.structure.is_none()), (1, true));
+        assert!(measured.drop_ns > 0 && measured.accounting.is_none());
+        assert!(measured.threads.iter().all(|thread| thread.operations.attempted() == operations));
+        let totals: Vec<u64> = measured.samples.iter().map(|sample| sample.operations).collect();
+        assert_eq!(totals, [0, 2 * operations]);
+    }
 }
 
 #[test]

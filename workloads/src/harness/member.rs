@@ -16,6 +16,7 @@ use crate::{
     keys::{KeyPlan, KeySource, PrefillShare, ThreadKeys},
     nodes,
     protocol::{Length, Request, ThreadReply},
+    watch::{Seen, Watcher},
 };
 
 /// What all threads of a trial share.
@@ -36,6 +37,8 @@ pub(crate) struct Report {
     pub window_counts: Counts,
     /// All its allocations of the structure, the window's among them.
     pub counts: Counts,
+    /// What its watcher saw.
+    pub seen: Seen,
 }
 
 /// The share of the prefill that one thread inserted.
@@ -66,10 +69,11 @@ impl From<String> for Failure {
     }
 }
 
-/// Which thread of the trial it is, and where it runs.
-pub(crate) struct Place {
+/// Which thread of the trial it is, where it runs, and what watches it.
+pub(crate) struct Place<'w> {
     pub thread_idx: u32,
     pin: Pin,
+    watcher: &'w mut Watcher,
 }
 
 /// What the window of one thread allocated and did.
@@ -104,7 +108,8 @@ pub(crate) fn run<S: ConcurrentSet, P: Repertoire<S>>(
 fn phases<S: ConcurrentSet, P: Repertoire<S>>(stage: &Stage<'_, S>, thread_idx: u32) -> Result<Report, Failure> {
     let request = stage.request;
     // First of all, so that no memory comes from another node. The thread was started on that CPU already.
-    let place = Place { thread_idx, pin: Pin::new(request.cpus[thread_idx as usize])? };
+    let pin = Pin::new(request.cpus[thread_idx as usize])?;
+    let mut watcher = Watcher::of_this_thread(request.watch.as_ref());
     let keys = stage.key_plan.thread(request.seed, thread_idx);
     warm_parking_lot();
 
@@ -113,6 +118,7 @@ fn phases<S: ConcurrentSet, P: Repertoire<S>>(stage: &Stage<'_, S>, thread_idx: 
     stage.crew.pass(Gate::Filled)?;
     let (thread, mut counts, window_counts) = with_set(stage, |set| {
         let (mut counts, mut handle) = Counts::during(|| set.handle());
+        let place = Place { thread_idx, pin, watcher: &mut watcher };
         let outcome = match keys {
             ThreadKeys::Uniform(keys) => P::measure(stage, &mut handle, keys, place),
             ThreadKeys::Alias(keys) => P::measure(stage, &mut handle, keys, place),
@@ -127,7 +133,7 @@ fn phases<S: ConcurrentSet, P: Repertoire<S>>(stage: &Stage<'_, S>, thread_idx: 
         Ok((thread, counts, window_counts))
     })?;
     counts += filled.counts;
-    Ok(Report { filled, thread, window_counts, counts })
+    Ok(Report { filled, thread, window_counts, counts, seen: watcher.seen() })
 }
 
 /// Lends the structure for one phase.
@@ -165,9 +171,9 @@ impl<S> Stage<'_, S> {
         &self,
         handle: &mut H,
         generator: Generator<K, R>,
-        place: Place,
+        place: Place<'_>,
     ) -> Result<Measured, Failure> {
-        let Place { thread_idx, pin } = place;
+        let Place { thread_idx, pin, watcher } = place;
         let progress = &self.crew.progress[thread_idx as usize];
         let migrations = Migrations::of_this_thread();
 
@@ -176,12 +182,13 @@ impl<S> Stage<'_, S> {
         let usage_before = Usage::of_this_thread();
         let cpu_at_start = pin::current_cpu();
         let start_ns = clock::now_ns();
-        let (counts, done) = Counts::during(|| match self.request.length {
+        let window = || match self.request.length {
             Length::Nanos(_) => window::run(handle, generator, Flag(&self.crew.stop), progress),
             Length::Accounting { operations } | Length::Operations { operations } => {
                 window::run(handle, generator, Countdown(operations), progress)
             }
-        });
+        };
+        let (counts, done) = Counts::during(|| watcher.during_window(window));
         let stop_ns = clock::now_ns();
         let cpu_at_end = pin::current_cpu();
         let usage = Usage::of_this_thread().since(usage_before);

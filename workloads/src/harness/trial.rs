@@ -21,7 +21,8 @@ use crate::{
     families::set::ConcurrentSet,
     keys::KeyPlan,
     nodes,
-    protocol::{Accounting, Audit, Length, Memory, Prefill, Request, Sample, ThreadReply},
+    protocol::{Accounting, Audit, Counter, Length, Memory, Prefill, Request, Sample, ThreadReply},
+    watch,
 };
 
 /// Time between two samples of the throughput.
@@ -44,6 +45,8 @@ pub struct Measurements {
     pub memory: Memory,
     /// Allocation balance, in accounting trials.
     pub accounting: Option<Accounting>,
+    /// Counted events, in trials that count them.
+    pub counters: Option<Vec<Counter>>,
     /// CLOCK_MONOTONIC when the first thread was started, in nanoseconds.
     pub threads_started_ns: u64,
     /// Wall time of both audits, in nanoseconds.
@@ -159,7 +162,7 @@ fn conduct<S: ConcurrentSet>(stage: &Stage<'_, S>, threads_started_ns: u64) -> R
     crew.open(Gate::Filled);
     watch_window(crew, request.length, &mut samples)?;
     crew.all_arrived(Gate::Closed)?;
-    if matches!(request.length, Length::Accounting { .. }) {
+    if !is_timed(request.length) {
         samples.push(sample(crew, crew.opened_ns()?));
     }
     // In this order: reading the files of the kernel may allocate.
@@ -210,6 +213,11 @@ fn watch_window(crew: &Crew, length: Length, samples: &mut Vec<Sample>) -> Resul
     Ok(())
 }
 
+/// Tells whether the window is a time, and not a number of operations.
+fn is_timed(length: Length) -> bool {
+    matches!(length, Length::Nanos(_))
+}
+
 fn sample(crew: &Crew, opened_ns: u64) -> Sample {
     let operations = crew.completed();
     Sample { at_ns: clock::now_ns() - opened_ns, operations }
@@ -258,14 +266,16 @@ fn root_cause(
     }
 }
 
-/// Walks the structure once more, drops it in accounting trials, and puts everything together.
+/// Walks the structure once more, drops it if the window was a number of operations, and puts everything together.
 fn finish<S: ConcurrentSet>(mut set: S, conducted: Conducted, reports: Vec<Report>, request: &Request) -> Measurements {
     let audit_ns = clock::now_ns();
     let (mut audit_counts, audit_after) = Counts::during(|| set.audit());
     let audit_ns = conducted.audit_ns + clock::now_ns() - audit_ns;
     exclude_text(&mut audit_counts, &audit_after);
 
-    let (accounting, drop_ns, structure) = if matches!(request.length, Length::Accounting { .. }) {
+    let (accounting, drop_ns, structure) = if is_timed(request.length) {
+        (None, 0, Some(Box::new(set) as Box<dyn Any + Send>))
+    } else {
         let drop_ns = clock::now_ns();
         let (mut counts, ()) = Counts::during(|| {
             drop(set);
@@ -275,23 +285,26 @@ fn finish<S: ConcurrentSet>(mut set: S, conducted: Conducted, reports: Vec<Repor
         for part in [conducted.made_counts, conducted.audit_counts, audit_counts] {
             counts += part;
         }
-        (Some(balance_of(conducted.made_counts, counts, &reports)), drop_ns, None)
-    } else {
-        (None, 0, Some(Box::new(set) as Box<dyn Any + Send>))
+        let is_counted = matches!(request.length, Length::Accounting { .. });
+        (is_counted.then(|| balance_of(conducted.made_counts, counts, &reports)), drop_ns, None)
     };
+    let prefill = Prefill {
+        target: request.prefill_keys,
+        per_thread: reports.iter().map(|report| report.filled.n_keys).collect(),
+        key_sum: reports.iter().fold(0, |sum, report| sum.wrapping_add(report.filled.key_sum)),
+        wall_ns: conducted.prefill_wall_ns,
+    };
+    let (threads, seen) = reports.into_iter().map(|report| (report.thread, report.seen)).unzip();
+    let sight = watch::together(seen);
     Measurements {
-        prefill: Prefill {
-            target: request.prefill_keys,
-            per_thread: reports.iter().map(|report| report.filled.n_keys).collect(),
-            key_sum: reports.iter().fold(0, |sum, report| sum.wrapping_add(report.filled.key_sum)),
-            wall_ns: conducted.prefill_wall_ns,
-        },
-        threads: reports.into_iter().map(|report| report.thread).collect(),
+        prefill,
+        threads,
         samples: conducted.samples,
         audit_before: conducted.audit_before,
         audit_after,
         memory: conducted.memory,
         accounting,
+        counters: sight.counters,
         threads_started_ns: conducted.threads_started_ns,
         audit_ns,
         drop_ns,

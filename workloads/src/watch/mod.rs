@@ -1,0 +1,27 @@
+//! What watches a trial from within the measured process, besides the harness.
+//!
+//! Each thread sets up a [`Watcher`] of its own before the window, which is told of the phases. Must not change what is
+//! measured where nothing was asked to watch, and must not judge what it saw.
+
+mod counters;
+mod event;
+mod thread;
+mod valgrind;
+
+use crate::protocol::Watch;
+
+pub(crate) use thread::{Seen, Watcher, together};
+
+/// Refuses what cannot be honoured in this process.
+///
+/// # Errors
+/// In words.
+pub(crate) fn admit(watch: &Watch) -> Result<(), String> {
+    match watch {
+        Watch::Valgrind => valgrind::admit(),
+        Watch::Counters => Ok(()),
+        Watch::Layout { .. } | Watch::Perf { .. } => {
+            Err("the request cannot be run: this worker is not watched in that way".to_owned())
+        }
+    }
+}
