@@ -150,11 +150,7 @@ pub(super) fn write(folder: &PlanFolder, run: &RunFolder, reporting: &ReportingA
     examine(folder, run, |evidence| write_of(evidence, folder, reporting))?
 }
 
-fn write_of(
-    evidence: &Evidence<'_>,
-    folder: &PlanFolder,
-    reporting: &ReportingArguments,
-) -> Result<Written, Failure> {
+fn write_of(evidence: &Evidence<'_>, folder: &PlanFolder, reporting: &ReportingArguments) -> Result<Written, Failure> {
     let rendered = report::render(evidence, reporting.templates.as_deref())
         .map_err(|error| Failure::from_error(Exit::Wrong, &error))?;
     let files = [("report.md", &rendered.markdown), ("report.html", &rendered.html), ("data.csv", &rendered.csv)];

@@ -128,7 +128,12 @@ pub(super) static ALL: &[Planted] = &[
         1,
         Spec(plain!("[{use: control-use-after-free, one_in: 100}]", "")),
     ),
-    planted("a scheme is claimed, and nothing is ever freed", "reclamation", 1, Spec(plain!("[control-never-frees]", ""))),
+    planted(
+        "a scheme is claimed, and nothing is ever freed",
+        "reclamation",
+        1,
+        Spec(plain!("[control-never-frees]", "")),
+    ),
     planted("operations get slower while a trial lasts", "trial-length", 1, Spec(plain!("[control-decay]", ""))),
     planted("another program takes the CPUs", "interference", 1, Busy(plain!("[nm14]", ""))),
     planted(
