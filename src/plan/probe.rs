@@ -102,12 +102,19 @@ impl Mode {
 pub struct Ground<'p> {
     plan: &'p Plan,
     n_trials: u32,
+    pairs: Vec<(u32, u32)>,
 }
 
 impl<'p> Ground<'p> {
-    /// `plan` has its cells, and needs no blocks yet; each cell will have `n_trials` trials.
-    pub(super) fn new(plan: &'p Plan, n_trials: u32) -> Self {
-        Self { plan, n_trials }
+    /// `plan` has its cells, and needs no blocks yet; each cell will have `n_trials` trials. `pairs` are the cells that the
+    /// spec compares.
+    pub(super) fn new(plan: &'p Plan, n_trials: u32, pairs: Vec<(u32, u32)>) -> Self {
+        Self { plan, n_trials, pairs }
+    }
+
+    /// Returns the pairs of settings that the spec compares, the base first, in its order.
+    pub fn pairs(&self) -> impl Iterator<Item = [Setting; 2]> {
+        self.pairs.iter().map(|&(base, changed)| [base, changed].map(|cell| self.plan.cell(cell).setting()))
     }
 
     /// Returns the trials of each cell, at least 1.

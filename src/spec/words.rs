@@ -125,6 +125,14 @@ pub static INSTRUMENTS: &[Word] = &[
     built("profile", "samples call stacks in trials of its own"),
 ];
 
+/// Counters that a comparison may predict to move, each with the simulated events that it is the sum of.
+pub static PREDICTED: &[Word] = &[
+    built("instructions", "instructions of an operation"),
+    built("l1-misses", "misses of the first-level data cache of an operation"),
+    built("llc-misses", "misses of the last-level cache of an operation"),
+    built("branch-misses", "mispredicted branches of an operation"),
+];
+
 /// Sanity checks, in registry order.
 pub static CHECKS: &[Word] = &[
     built("checksum", "size and key sum agree with what the threads did"),

@@ -29,6 +29,7 @@ pub fn base() -> Spec {
         order: Order::Random,
         seed: 1,
         claims: Vec::new(),
+        compare: Vec::new(),
         mix_names: Vec::new(),
         allow: Vec::new(),
         limits: Limits {

@@ -299,6 +299,16 @@ pub static FIELDS: &[Field] = &[
         class: Class::Analysis("it is decided from the trials and changes none of them"),
     },
     Field {
+        key: "compare",
+        parameter: None,
+        kind: Kind::Compare,
+        default: Default::Text("[]"),
+        meaning: "Pairs of cells that differ in what an explanation names, and the counter that it predicts to move: \
+                  `instructions`, `l1-misses`, `llc-misses`, `branch-misses`.",
+        reason: "An explanation is confirmed by an experiment that would refute it.",
+        class: Class::Identity,
+    },
+    Field {
         key: "allow",
         parameter: None,
         kind: Kind::Words { words: words::ALLOWANCES, all: false },
