@@ -159,6 +159,9 @@ pub trait Change: Sized {
     /// If the registry has no such structure.
     fn with_structure(self, name: &str) -> Self;
 
+    /// Returns it with its structure under another label.
+    fn with_label(self, label: &str) -> Self;
+
     /// Returns it with a mix of operations on single keys.
     fn with_mix(self, insert: u32, remove: u32, contains: u32) -> Self;
 
@@ -187,6 +190,11 @@ impl Change for Setting {
         let parameters = structure.info.parameters.iter().map(|info| (info.name.to_owned(), info.default)).collect();
         let used = StructureUse { name: name.to_owned(), label: name.to_owned(), parameters };
         self.with(Parameter::Structure, Value::Structure(used)).supported()
+    }
+
+    fn with_label(self, label: &str) -> Self {
+        let used = StructureUse { label: label.to_owned(), ..Cell::of_setting(&self).structure().clone() };
+        self.with(Parameter::Structure, Value::Structure(used))
     }
 
     fn with_mix(self, insert: u32, remove: u32, contains: u32) -> Self {

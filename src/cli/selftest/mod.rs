@@ -152,7 +152,7 @@ impl Bench<'_> {
         if let Stop::Interrupted(_) = measured.summary.stop {
             return Err(Failure::new(Exit::Interrupted, "interrupted".to_owned()));
         }
-        report::examine(&measured.folder, &measured.run, |evidence| verdict::judge(evidence))
+        report::examine(&measured.folder, &measured.run, verdict::judge)
     }
 
     /// Runs the clean spec so many times, each with another seed, and counts what its checks say that is not so.
