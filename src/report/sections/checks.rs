@@ -6,7 +6,10 @@ use crate::{
         block::{Block, Cell, Definition, Table, Tone},
         number::counted,
     },
-    verdict::{Verdict, checks},
+    verdict::{
+        Verdict,
+        checks::{self, Subject},
+    },
 };
 
 pub(super) const SECTION: Section = Section { id: "checks", title: "Sanity checks", build };
@@ -70,11 +73,21 @@ pub(super) fn not_run(context: &Context) -> Vec<(String, String)> {
 fn rows(context: &Context, verdict: &Verdict) -> Table {
     let mut table = Table::new("", &[("Trial", None), ("Cell", None), ("Verdict", None), ("Finding", None)]);
     for row in verdict.rows.iter().take(MAX_ROWS) {
-        let known = (row.trial.cell as usize) < context.evidence.plan.cells.len();
-        let cell = if known { context.evidence.cell_label(row.trial.cell) } else { "not in the plan".to_owned() };
+        let (trial, cell) = match row.subject {
+            Subject::Record { record_idx, trial } => {
+                (Cell::code(trial.to_string()).note(format!("record {record_idx}")), Some(trial.cell))
+            }
+            Subject::Cell(cell) => (Cell::new("the cell"), Some(cell)),
+            Subject::Run => (Cell::new("the run"), None),
+        };
+        let is_known = |cell: u32| (cell as usize) < context.evidence.plan.cells.len();
+        let cell = cell.map(|cell| match is_known(cell) {
+            true => context.evidence.cell_label(cell),
+            false => "not in the plan".to_owned(),
+        });
         table.row(vec![
-            Cell::code(row.trial.to_string()).note(format!("record {}", row.record_idx)),
-            Cell::new(cell),
+            trial,
+            Cell::new(cell.unwrap_or_else(|| "all".to_owned())),
             Cell::new(row.grade.name()).tone(tone(row.grade)),
             Cell::new(&row.finding),
         ]);

@@ -98,21 +98,35 @@ pub struct Verdict {
     pub grade: Grade,
     /// What was found, in one sentence; for `unknown`, what is missing.
     pub summary: String,
-    /// The trials for which the rule does not simply hold, in the order of the records.
+    /// For what the rule does not simply hold; trials in the order of the records.
     pub rows: Vec<Row>,
 }
 
-/// One trial that a verdict rests on.
+/// One thing that a verdict rests on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Row {
-    /// Index of the record.
-    pub record_idx: usize,
-    /// The trial.
-    pub trial: TrialId,
+    /// What it is said of.
+    pub subject: Subject,
     /// What was found there.
     pub finding: String,
     /// How bad it is.
     pub grade: Grade,
+}
+
+/// What a finding is said of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Subject {
+    /// One trial.
+    Record {
+        /// Index of the record.
+        record_idx: usize,
+        /// The trial.
+        trial: TrialId,
+    },
+    /// A cell of the plan, whether or not it has trials.
+    Cell(u32),
+    /// The whole run.
+    Run,
 }
 
 /// Runs every check that the plan asks for. What makes a trial count for nothing does so whether or not a check is asked
@@ -135,8 +149,7 @@ impl Verdict {
         for replied in evidence.replied() {
             n_judged += 1;
             rows.extend(findings(&replied).into_iter().map(|(grade, finding)| Row {
-                record_idx: replied.record_idx,
-                trial: replied.trial.trial,
+                subject: Subject::Record { record_idx: replied.record_idx, trial: replied.trial.trial },
                 finding,
                 grade,
             }));
@@ -148,9 +161,8 @@ impl Verdict {
         let summary = if rows.is_empty() {
             held(n_judged)
         } else {
-            let mut trials: Vec<TrialId> = rows.iter().map(|row| row.trial).collect();
-            trials.dedup();
-            format!("{} of {} trials: {}", trials.len(), n_judged, worst(&rows).finding)
+            let n_trials = rows.chunk_by(|a, b| a.subject == b.subject).count();
+            format!("{n_trials} of {n_judged} trials: {}", worst(&rows).finding)
         };
         Self { info, grade, summary, rows }
     }
