@@ -324,6 +324,7 @@ fn made_up(plan: &Plan, id: TrialId, position: u32, draws: &mut Draws) -> Trial 
             steal_ns: Some(1_200_000),
             swapped_pages: Some(0),
             throttled: None,
+            ..Interference::default()
         },
     }
 }
