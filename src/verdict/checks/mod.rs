@@ -11,12 +11,16 @@ use crate::{
 };
 
 mod allocator;
+mod apples;
 mod checksum;
 mod duration;
 mod fairness;
+mod generator;
 mod identity;
+mod interference;
 mod pinning;
 mod prefill;
+mod variance;
 
 /// Every check that is built, in the order in which reports list them.
 pub static ALL: &[&dyn Check] = &[
@@ -27,6 +31,10 @@ pub static ALL: &[&dyn Check] = &[
     &allocator::Allocator,
     &fairness::Fairness,
     &identity::Identity,
+    &variance::Variance,
+    &generator::Generator,
+    &interference::Disturbance,
+    &apples::Apples,
 ];
 
 /// Iterates over the checks that a spec may name and that are not built yet, with what they would tell: a report lists
