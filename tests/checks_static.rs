@@ -12,8 +12,8 @@ use rare::{
     verdict::{Grade, Verdict, checks::Subject, judge},
 };
 use rare_workloads::{
-    harness::window::{Generator, Operation},
-    keys::{KeyPlan, KeySource, Permutation, ThreadKeys},
+    harness::{stream::draw_into, window::Operation},
+    keys::Permutation,
     protocol::{Distribution, Fault, Mix, Reclamation, Reply},
     rng::{Bound, Xoshiro256PlusPlus},
 };
@@ -282,25 +282,23 @@ fn apples_compares_effective_updates() {
 const MIX: Mix = Mix { insert: 2_500, remove: 2_500, contains: 5_000, range: 0 };
 const N_DRAWS: usize = 1 << 17;
 
+/// Draws the stream of one thread, as a worker does.
 fn sound(promise: &Promise, seed: u64, thread_idx: u32) -> Vec<Draw> {
-    fn take(keys: impl KeySource, mix: Mix, seed: u64, thread_idx: u32) -> Vec<Draw> {
-        let mut window = Generator::new(keys, mix, seed, thread_idx);
-        let kind = |operation| match operation {
+    let mut request = Case::new(&SMALL).trials.remove(0).request;
+    (request.key_range, request.distribution, request.mix) = (promise.key_range, promise.distribution, promise.mix);
+    request.seed = seed;
+    let mut draws = Vec::new();
+    let mut take = |key, operation| {
+        let kind = match operation {
             Operation::Insert => 0,
             Operation::Remove => 1,
             Operation::Contains => 2,
+            Operation::Range(_) => 3,
         };
-        let draw = |_| {
-            let (key, operation) = window.draw();
-            Draw { key, kind: kind(operation) }
-        };
-        (0..N_DRAWS).map(draw).collect()
-    }
-    match KeyPlan::new(promise.distribution, promise.key_range).thread(seed, thread_idx) {
-        ThreadKeys::Uniform(keys) => take(keys, promise.mix, seed, thread_idx),
-        ThreadKeys::Alias(keys) => take(keys, promise.mix, seed, thread_idx),
-        ThreadKeys::Stream(keys) => take(keys, promise.mix, seed, thread_idx),
-    }
+        draws.push(Draw { key, kind });
+    };
+    draw_into(&request, thread_idx, N_DRAWS as u64, &mut take).unwrap();
+    draws
 }
 
 fn promise(key_range: u64, distribution: Distribution) -> Promise {
@@ -484,4 +482,9 @@ fn the_streams_of_a_plan_pass_and_another_generator_is_unknown() {
     let mut case = Case::new(&SMALL);
     case.plan.values[Parameter::Generator as usize] = vec![Value::Word("another")];
     assert_eq!(verdict(&mut case, "generator").grade, Grade::Unknown);
+    case.plan.values[Parameter::Generator as usize] = vec![Value::Word("fnv1a-alternating")];
+    let faulty = verdict(&mut case, "generator");
+    assert_eq!(faulty.grade, Grade::Fail, "{faulty:?}");
+    assert!(faulty.rows.iter().any(|row| row.finding.contains("bit 0 is set in")), "{faulty:?}");
+    assert!(faulty.rows.iter().any(|row| row.finding.contains("500 of 1000 keys were drawn")), "{faulty:?}");
 }

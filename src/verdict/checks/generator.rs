@@ -6,8 +6,9 @@
 use std::collections::BTreeSet;
 
 use rare_workloads::{
-    harness::window::{Generator as Window, NoRanges, Operation, Ranges, SizedRanges},
-    keys::{KeyPlan, KeySource, ThreadKeys},
+    harness::{stream::draw_into, window::Operation},
+    keys::ALIAS_KEYS_MAX,
+    protocol::{self, AllocatorRequest, Distribution, GeneratorKind, Harness, Length, Request},
 };
 
 use super::{Check, Grade, Info, Row, Subject, Verdict};
@@ -23,6 +24,9 @@ const N_DRAWS: usize = 1 << 17;
 
 /// Streams of each setting: enough to compare threads with each other.
 const MAX_THREADS: u32 = 4;
+
+/// Streams of a setting whose keys a worker draws beforehand, a tenth of a second each: two can be compared.
+const MAX_SLOW_THREADS: u32 = 2;
 
 /// Settings that are examined; a plan of more varies its key range finely, and its streams are alike.
 const MAX_SETTINGS: usize = 12;
@@ -56,26 +60,31 @@ impl Check for Generator {
 
     fn judge(&self, evidence: &Evidence) -> Verdict {
         let settings = settings(evidence);
-        let judged: Vec<&Setting> = settings.iter().filter(|setting| setting.is_known()).take(MAX_SETTINGS).collect();
-        let unknown = settings.iter().find(|setting| !setting.is_known());
-        let streams = judged.iter().map(|setting| (setting.cell.cell_idx, setting.promise, setting.streams(evidence)));
-        let examined = examine(streams);
-        let n_left_out = settings.len() - judged.len();
-        let mut summary = match examined.rows.first() {
-            Some(row) => row.finding.clone(),
-            None => examined.passed(judged.len()),
+        let (mut examination, mut unknown) = (Examination::default(), Vec::new());
+        for setting in settings.iter().take(MAX_SETTINGS) {
+            // One setting after the other: the streams of all of them are large.
+            match setting.streams(evidence) {
+                Ok(streams) => examination.add(setting, &streams),
+                Err(reason) => unknown.push(reason),
+            }
+        }
+        let n_drawn = settings.len().min(MAX_SETTINGS) - unknown.len();
+        let examined = examination.conclude();
+        let mut summary = match (examined.rows.first(), unknown.first()) {
+            (Some(row), _) => row.finding.clone(),
+            (None, Some(reason)) => reason.clone(),
+            (None, None) => examined.passed(n_drawn),
         };
+        let n_left_out = settings.len().saturating_sub(MAX_SETTINGS);
         if n_left_out > 0 {
             summary.push_str(&format!("; {n_left_out} further settings were not drawn"));
         }
-        let grade = match (examined.rows.is_empty(), unknown) {
-            (false, _) => Grade::Fail,
-            (true, Some(setting)) => {
-                summary = format!("this version cannot draw the streams of `{}`", setting.generator);
-                Grade::Unknown
-            }
-            (true, None) if examined.n == 0 => Grade::Unknown,
-            (true, None) => Grade::Pass,
+        let grade = if !examined.rows.is_empty() {
+            Grade::Fail
+        } else if !unknown.is_empty() || examined.n == 0 {
+            Grade::Unknown
+        } else {
+            Grade::Pass
         };
         Verdict { info: &INFO, grade, summary, rows: examined.rows }
     }
@@ -86,7 +95,6 @@ struct Setting<'p> {
     /// The first of them.
     cell: Cell<'p>,
     promise: Promise,
-    generator: &'p Value,
 }
 
 fn settings<'p>(evidence: &Evidence<'p>) -> Vec<Setting<'p>> {
@@ -98,55 +106,69 @@ fn settings<'p>(evidence: &Evidence<'p>) -> Vec<Setting<'p>> {
     let setting = |(cell_idx, _)| {
         let cell = evidence.plan.cell(cell_idx);
         let promise = Promise { key_range: cell.key_range(), distribution: cell.distribution(), mix: cell.mix() };
-        Setting { cell, promise, generator: cell.value(Parameter::Generator) }
+        Setting { cell, promise }
     };
     cells.map(setting).collect()
 }
 
 impl Setting<'_> {
-    /// Tells whether its generator can be run outside of a worker.
-    fn is_known(&self) -> bool {
-        *self.generator == Value::Word("xoshiro256++")
-    }
-
     /// Draws the streams of the first trial, thread by thread.
-    fn streams(&self, evidence: &Evidence) -> Vec<Vec<Draw>> {
+    ///
+    /// # Errors
+    /// In words, if this version cannot draw them.
+    fn streams(&self, evidence: &Evidence) -> Result<Vec<Vec<Draw>>, String> {
         let trial = TrialId { kind: BlockKind::Measure, cell: self.cell.cell_idx, trial_idx: 0 };
-        let seed = evidence.plan.seed(trial);
+        let is_slow = self.promise.distribution != Distribution::Uniform && self.promise.key_range > ALIAS_KEYS_MAX;
+        let most = if is_slow { MAX_SLOW_THREADS } else { MAX_THREADS };
         let n_threads = match self.cell.threads() {
-            Threads::Count(n_threads) => n_threads.min(MAX_THREADS),
-            Threads::All => MAX_THREADS,
+            Threads::Count(n_threads) => n_threads.min(most),
+            Threads::All => most,
         };
-        let keys = KeyPlan::new(self.promise.distribution, self.promise.key_range);
-        let stream = |thread_idx| match keys.thread(seed, thread_idx) {
-            ThreadKeys::Uniform(keys) => self.draw(keys, seed, thread_idx),
-            ThreadKeys::Alias(keys) => self.draw(keys, seed, thread_idx),
-            ThreadKeys::Stream(keys) => self.draw(keys, seed, thread_idx),
+        let request = self.request(evidence.plan.seed(trial), n_threads)?;
+        let stream = |thread_idx| {
+            let mut draws = Vec::with_capacity(N_DRAWS);
+            draw_into(&request, thread_idx, N_DRAWS as u64, &mut |key, operation| {
+                let kind = match operation {
+                    Operation::Insert => 0,
+                    Operation::Remove => 1,
+                    Operation::Contains => 2,
+                    Operation::Range(_) => 3,
+                };
+                draws.push(Draw { key, kind });
+            })?;
+            Ok(draws)
         };
         (0..n_threads).map(stream).collect()
     }
 
-    fn draw(&self, keys: impl KeySource, seed: u64, thread_idx: u32) -> Vec<Draw> {
-        let mix = self.promise.mix;
-        match self.cell.range_keys() {
-            Some(n_keys) => take(Window::with_ranges(keys, mix, SizedRanges::new(mix, n_keys), seed, thread_idx)),
-            None => take(Window::with_ranges(keys, mix, NoRanges, seed, thread_idx)),
-        }
-    }
-}
-
-fn take<K: KeySource, R: Ranges>(mut window: Window<K, R>) -> Vec<Draw> {
-    let draw = |_| {
-        let (key, operation) = window.draw();
-        let kind = match operation {
-            Operation::Insert => 0,
-            Operation::Remove => 1,
-            Operation::Contains => 2,
-            Operation::Range(_) => 3,
+    /// What a worker would be asked, but for what its streams do not depend on.
+    fn request(&self, seed: u64, n_threads: u32) -> Result<Request, String> {
+        let cell = self.cell;
+        let generator = match cell.value(Parameter::Generator) {
+            Value::Word("xoshiro256++") => GeneratorKind::Xoshiro,
+            Value::Word("fnv1a-alternating") => GeneratorKind::Fnv1aAlternating,
+            other => return Err(format!("this version cannot draw the streams of `{other}`")),
         };
-        Draw { key, kind }
-    };
-    (0..N_DRAWS).map(draw).collect()
+        Ok(Request {
+            format: protocol::FORMAT,
+            structure: cell.structure().name.clone(),
+            structure_parameters: cell.structure().parameters.clone(),
+            reclamation: cell.reclamation(),
+            allocator: AllocatorRequest { name: "system".to_owned(), preload: None },
+            cpus: vec![None; n_threads as usize],
+            key_range: cell.key_range(),
+            mix: cell.mix(),
+            range_keys: cell.range_keys(),
+            distribution: cell.distribution(),
+            prefill_keys: 0,
+            length: Length::Operations { operations: N_DRAWS as u64 },
+            seed,
+            nice: 0,
+            nodes: cell.nodes(),
+            harness: Harness { generator, ..Harness::default() },
+            watch: None,
+        })
+    }
 }
 
 /// What all examinations gave.
@@ -157,29 +179,41 @@ struct Examined {
     rows: Vec<Row>,
 }
 
-/// Examines the streams of each setting, one of each thread.
-fn examine(settings: impl Iterator<Item = (u32, Promise, Vec<Vec<Draw>>)>) -> Examined {
-    let (mut findings, mut n_streams) = (Vec::new(), 0);
-    for (cell, promise, streams) in settings {
-        n_streams += streams.len();
+/// Examinations so far.
+#[derive(Default)]
+struct Examination {
+    n_streams: usize,
+    /// Each with its cell and whose stream it is of.
+    findings: Vec<(u32, String, Finding)>,
+}
+
+impl Examination {
+    /// Examines the streams of a setting, one of each thread.
+    fn add(&mut self, setting: &Setting, streams: &[Vec<Draw>]) {
+        let (cell, promise) = (setting.cell.cell_idx, &setting.promise);
+        self.n_streams += streams.len();
         for (thread_idx, draws) in streams.iter().enumerate() {
-            let of_thread = stream::examine(&promise, draws).into_iter();
-            findings.extend(of_thread.map(|found| (cell, format!("thread {thread_idx}: "), found)));
-            let others = streams[..thread_idx].iter().map(|other| stream::compare(&promise, other, draws));
-            findings.extend(others.map(|found| (cell, String::new(), found)));
+            let of_thread = stream::examine(promise, draws).into_iter();
+            self.findings.extend(of_thread.map(|found| (cell, format!("thread {thread_idx}: "), found)));
+            let others = streams[..thread_idx].iter().map(|other| stream::compare(promise, other, draws));
+            self.findings.extend(others.map(|found| (cell, String::new(), found)));
         }
     }
-    let bound = FALSE_ALARM / findings.len().max(1) as f64;
-    let row = |(cell, who, Finding { p, text }): &(u32, String, Finding)| Row {
-        subject: Subject::Cell(*cell),
-        finding: format!("{who}{text} (p {p:.0e})"),
-        grade: Grade::Fail,
-    };
-    Examined {
-        n: findings.len(),
-        n_streams,
-        smallest_p: findings.iter().map(|(.., found)| found.p).fold(1.0, f64::min),
-        rows: findings.iter().filter(|(.., found)| found.p < bound).map(row).collect(),
+
+    /// Tells which findings are no chance, over all of them together.
+    fn conclude(&self) -> Examined {
+        let bound = FALSE_ALARM / self.findings.len().max(1) as f64;
+        let row = |(cell, who, Finding { p, text }): &(u32, String, Finding)| Row {
+            subject: Subject::Cell(*cell),
+            finding: format!("{who}{text} (p {p:.0e})"),
+            grade: Grade::Fail,
+        };
+        Examined {
+            n: self.findings.len(),
+            n_streams: self.n_streams,
+            smallest_p: self.findings.iter().map(|(.., found)| found.p).fold(1.0, f64::min),
+            rows: self.findings.iter().filter(|(.., found)| found.p < bound).map(row).collect(),
+        }
     }
 }
 
