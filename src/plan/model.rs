@@ -225,6 +225,14 @@ impl<'p> Cell<'p> {
         }
     }
 
+    /// Returns its index in the plan; `None` for the cell of a probe, which has none.
+    pub fn cell_idx(&self) -> Option<u32> {
+        match self.0 {
+            Values::Listed(_, cell_idx) => Some(cell_idx),
+            Values::Own(_) => None,
+        }
+    }
+
     /// Returns the cell of a setting.
     pub(super) fn of_setting(setting: &'p Setting) -> Self {
         Self(Values::Own(setting))

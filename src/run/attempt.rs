@@ -67,7 +67,8 @@ pub(super) fn run(
     let time_out = job.time_out.unwrap_or_else(|| resolve::time_out(&request)).saturating_mul(slowness);
     let others = Others::now();
     let started = format!("{:.3}", Timestamp::now());
-    let counters = Counters::read();
+    let pinned: Vec<u32> = request.cpus.iter().copied().flatten().collect();
+    let counters = Counters::read(&pinned);
     let begin = Instant::now();
     let prefix = tool.as_ref().map_or(&[][..], |tool| &tool.prefix);
     let (outcome, output, cpu) = match launch::start(prefix, &job.worker.path, &request, &bytes, surroundings) {
@@ -83,7 +84,7 @@ pub(super) fn run(
         }
     };
     let wall = nanos(begin.elapsed());
-    let interference = interference(&counters, cpu);
+    let interference = interference(&Counters::read(&pinned), &counters, cpu);
     let (outcome, watched) = match tool {
         None => (outcome, None),
         Some(tool) => seen(&tool, &job.worker.path, outcome),
@@ -124,13 +125,12 @@ fn not_begun(request: Request, why: String) -> Attempt {
     }
 }
 
-/// Returns what else happened since `before`, while the worker took `worker_cpu`.
-fn interference(before: &Counters, worker_cpu: Option<Duration>) -> Interference {
-    let now = Counters::read();
+/// Returns what else happened from `before` to `now`, while the worker took `worker_cpu`.
+fn interference(now: &Counters, before: &Counters, worker_cpu: Option<Duration>) -> Interference {
     match worker_cpu {
         Some(cpu) => now.since(before, nanos(cpu)),
         // Without the worker's share the rest is not known either.
-        None => Interference { other_cpu_ns: None, ..now.since(before, Nanos(0)) },
+        None => Interference { other_cpu_ns: None, pinned_other_cpu_ns: None, ..now.since(before, Nanos(0)) },
     }
 }
 

@@ -239,6 +239,7 @@ fn spec(axes: [Vec<Value>; Parameter::COUNT], shape: &Shape) -> Spec {
         order: Order::Random,
         seed: 42,
         claims: Vec::new(),
+        compare: Vec::new(),
         mix_names: vec![(Mix { insert: 5000, remove: 5000, contains: 0, range: 0 }, "update-heavy".to_owned())],
         allow: Vec::new(),
         limits: Limits {
@@ -326,6 +327,7 @@ fn made_up(plan: &Plan, id: TrialId, position: u32, draws: &mut Draws) -> Trial 
             steal_ns: Some(1_200_000),
             swapped_pages: Some(0),
             throttled: None,
+            ..Interference::default()
         },
         watched: None,
     }

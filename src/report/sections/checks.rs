@@ -8,7 +8,7 @@ use crate::{
     },
     verdict::{
         Verdict,
-        checks::{self, Exhibit},
+        checks::{self, Exhibit, Subject},
     },
 };
 
@@ -77,10 +77,18 @@ pub(super) fn not_run(context: &Context) -> Vec<(String, String)> {
 fn rows(context: &Context, verdict: &Verdict) -> Table {
     let mut table = Table::new("", &[("Trial", None), ("Cell", None), ("Verdict", None), ("Finding", None)]);
     for row in verdict.rows.iter().take(MAX_ROWS) {
-        let cell = context.evidence.trial_label(row.trial).unwrap_or_else(|| "not in the plan".to_owned());
+        let not_planned = || "not in the plan".to_owned();
+        let (trial, cell) = match row.subject {
+            Subject::Record { record_idx, trial } => {
+                let label = context.evidence.trial_label(trial).unwrap_or_else(not_planned);
+                (Cell::code(trial.to_string()).note(format!("record {record_idx}")), Some(label))
+            }
+            Subject::Cell(cell) => (Cell::new("the cell"), Some(context.evidence.cell_label(cell))),
+            Subject::Run => (Cell::new("the run"), None),
+        };
         table.row(vec![
-            Cell::code(row.trial.to_string()).note(format!("record {}", row.record_idx)),
-            Cell::new(cell),
+            trial,
+            Cell::new(cell.unwrap_or_else(|| "all".to_owned())),
             Cell::new(row.grade.name()).tone(tone(row.grade)),
             Cell::new(&row.finding),
         ]);

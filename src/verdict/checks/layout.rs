@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use rare_workloads::protocol::{AllocationPhase, Block, ThreadLayout};
 
-use super::{Check, Exhibit, Grade, Info, Row, Verdict};
+use super::{Check, Exhibit, Grade, Info, Row, Subject, Verdict};
 use crate::{
     plan::{
         Cell, Ground, Mode, Probe,
@@ -177,8 +177,7 @@ impl Found {
         let mixed = (self.mixed > MIXED_WARN).then(|| {
             format!("{structure} under {allocator}: {} of neighbouring blocks are of unlike kinds", percent(self.mixed))
         });
-        let row =
-            |finding| Row { record_idx: replied.record_idx, trial: replied.trial.trial, finding, grade: Grade::Warn };
+        let row = |finding| Row { subject: Subject::of(replied), finding, grade: Grade::Warn };
         shared.into_iter().chain(mixed).map(row).collect()
     }
 }

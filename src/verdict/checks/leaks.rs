@@ -12,7 +12,7 @@ use rare_workloads::{
     structures::{self, Reclaims, controls::leak},
 };
 
-use super::{Check, Exhibit, Grade, Info, Row, Verdict};
+use super::{Check, Exhibit, Grade, Info, Row, Subject, Verdict};
 use crate::{
     plan::{
         Cell, Ground, Mode, Probe,
@@ -66,7 +66,11 @@ impl Check for Leaks {
 
     fn probes(&self, ground: &Ground<'_>) -> Vec<Probe> {
         let small: Vec<Setting> = schemes(ground);
-        let control = ground.bases().into_iter().next().map(|base| shrunk(base).with_structure(CONTROL).with_label(CONTROL_LABEL));
+        let control = ground
+            .bases()
+            .into_iter()
+            .next()
+            .map(|base| shrunk(base).with_structure(CONTROL).with_label(CONTROL_LABEL));
         let memcheck = small.iter().cloned().chain(control).map(|setting| setting.probe(INFO.name, Mode::Memcheck, 1));
         let balance = small.iter().cloned().map(|setting| setting.probe(INFO.name, Mode::Account, 1));
         memcheck.chain(balance).collect()
@@ -298,7 +302,7 @@ fn why_missing(probed: &Probed) -> String {
 }
 
 fn row(replied: &Replied, finding: String) -> Row {
-    Row { record_idx: replied.record_idx, trial: replied.trial.trial, finding, grade: Grade::Fail }
+    Row { subject: Subject::of(replied), finding, grade: Grade::Fail }
 }
 
 fn stack(finding: &Finding) -> String {

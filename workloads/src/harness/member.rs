@@ -123,6 +123,7 @@ fn phases<S: ConcurrentSet, P: Repertoire<S>>(stage: &Stage<'_, S>, thread_idx: 
             ThreadKeys::Uniform(keys) => P::measure(stage, &mut handle, keys, place),
             ThreadKeys::Alias(keys) => P::measure(stage, &mut handle, keys, place),
             ThreadKeys::Stream(keys) => P::measure(stage, &mut handle, keys, place),
+            ThreadKeys::Remainder(keys) => P::measure(stage, &mut handle, keys, place),
         };
         let (window_counts, thread) = outcome?;
         // Handles live on until memory was measured: what they hold back is part of it.

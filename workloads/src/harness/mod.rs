@@ -10,6 +10,7 @@ mod member;
 mod memory;
 pub mod pin;
 mod repertoire;
+pub mod stream;
 mod trial;
 pub mod window;
 

@@ -74,12 +74,8 @@ pub(crate) fn run<S: ConcurrentSet, P: Repertoire<S>>(request: &Request) -> Resu
     if request.mix.range > 0 && !P::HAS_RANGES {
         return Err(format!("`{}` has no range query", request.structure));
     }
-    let stage = Stage::<S> {
-        request,
-        crew: Crew::new(n_threads),
-        key_plan: KeyPlan::new(request.distribution, request.key_range),
-        set: RwLock::new(None),
-    };
+    let stage =
+        Stage::<S> { request, crew: Crew::new(n_threads), key_plan: KeyPlan::of(request)?, set: RwLock::new(None) };
     let (conducted, reports) = thread::scope(|scope| {
         let _watch = stage.crew.watch();
         let (threads, started) = start_threads::<S, P>(scope, &stage);

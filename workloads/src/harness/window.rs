@@ -12,7 +12,7 @@ use crate::{
     families::set::{RangeAnswer, RangeHandle, SetHandle},
     keys::KeySource,
     protocol::{Mix, Operations, Tally},
-    rng::{Phase, Xoshiro256PlusPlus},
+    rng::RandomSource,
     sync::crew::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
 };
 
@@ -101,12 +101,12 @@ impl<H: RangeHandle> Ask<H> for Size {
 
 /// Draws keys and operations: the stream of one thread in the window.
 ///
-/// Key and operation come from two draws, so no bit decides over both. An operation is chosen by the upper 32 bits of its
+/// Key and operation come from two draws, so no bit decides over both. The source of the keys is that of the operations. An operation is chosen by the upper 32 bits of its
 /// draw; each probability is within 2^-32 of its share, and a share of 0 or of the whole is exact.
 #[derive(Clone, Debug)]
-pub struct Generator<K, R = NoRanges> {
+pub struct Generator<K: KeySource, R = NoRanges> {
     keys: K,
-    rng: Xoshiro256PlusPlus,
+    rng: K::Random,
     /// Draws below this are inserts; at most 2^32.
     insert_below: u64,
     /// Draws below this, and not inserts, are removes; at most 2^32.
@@ -126,7 +126,7 @@ impl<K: KeySource, R: Ranges> Generator<K, R> {
     pub fn with_ranges(keys: K, mix: Mix, ranges: R, trial_seed: u64, thread_idx: u32) -> Self {
         Self {
             keys,
-            rng: Xoshiro256PlusPlus::stream(trial_seed, thread_idx, Phase::Window),
+            rng: K::Random::of_window(trial_seed, thread_idx),
             insert_below: threshold(mix.insert),
             remove_below: threshold(mix.insert + mix.remove),
             ranges,
