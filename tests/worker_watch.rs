@@ -9,12 +9,19 @@ use std::{
     collections::BTreeMap,
     fs,
     os::unix::{fs::PermissionsExt, process::CommandExt},
+    path::Path,
     process::Command,
     sync::PoisonError,
 };
 
-use rare_workloads::protocol::{ALLOCATOR_VARIABLE, Count, Length, Mix, Request, ThreadReply, Watch};
-use worker_support::{ONE_TRIAL, WORKER, request, run, run_command};
+use rare_workloads::{
+    nodes::{Nodes, Pool},
+    protocol::{
+        ALLOCATOR_VARIABLE, AllocationPhase, Block, Count, Length, Mix, Preload, Reply, Request, ThreadLayout,
+        ThreadReply, Watch, frame,
+    },
+};
+use worker_support::{ONE_TRIAL, WORKER, request, run, run_command, run_with};
 
 const CONTAINS: Mix = Mix { insert: 0, remove: 0, contains: 10_000, range: 0 };
 
@@ -149,5 +156,92 @@ fn counters_that_are_forbidden_name_the_setting() {
     for event in ["context-switches", "cpu-migrations"] {
         let Count::Denied(reason) = &counters[event] else { panic!("{event}: {counters:?}") };
         assert!(reason.contains(&format!("{SETTING} is {level}")), "{reason}");
+    }
+}
+
+/// One thread that lists the first blocks of both its phases.
+fn listed(allocations: u32, allocator: &str) -> Request {
+    Request {
+        structure: "nm14".to_owned(),
+        cpus: vec![None],
+        mix: Mix { insert: 5_000, remove: 5_000, contains: 0, range: 0 },
+        length: Length::Operations { operations: 2_000 },
+        watch: Some(Watch::Layout { allocations }),
+        ..request(allocator)
+    }
+}
+
+fn blocks(reply: &Reply, phase: AllocationPhase) -> Vec<&Block> {
+    let threads = reply.layout.as_ref().expect("it was asked for");
+    threads.iter().flat_map(|thread| &thread.blocks).filter(|block| block.phase == phase).collect()
+}
+
+/// Whichever allocator serves: the first blocks of each thread and phase, where they are and how large.
+#[test]
+fn the_first_blocks_are_listed_of_each_allocator() {
+    let check = |reply: &Reply| {
+        assert_eq!(reply.layout.as_ref().unwrap().len(), 2);
+        for phase in [AllocationPhase::Prefill, AllocationPhase::Window] {
+            let blocks = blocks(reply, phase);
+            assert_eq!(blocks.len(), 2 * 40, "{:?}", reply.allocator);
+            for block in &blocks {
+                assert!(block.size > 0 && block.address.is_multiple_of(block.align), "{block:?}");
+                assert!(block.usable.expect("each of them tells") >= block.size, "{block:?} {:?}", reply.allocator);
+                assert!(block.kind.as_ref().is_none_or(|kind| !kind.contains("::") && !kind.is_empty()), "{block:?}");
+            }
+            assert!(blocks.iter().filter(|block| block.kind.is_some()).count() > 60, "{blocks:?}");
+        }
+        // Nothing is freed while the structure is filled, so no two blocks share a byte.
+        let mut prefilled = blocks(reply, AllocationPhase::Prefill);
+        prefilled.sort_by_key(|block| block.address);
+        let are_apart = |pair: &[&Block]| pair[0].address + pair[0].usable.unwrap() <= pair[1].address;
+        assert!(prefilled.windows(2).all(are_apart), "{prefilled:?}");
+    };
+    for allocator in ["system", "jemalloc", "mimalloc", "snmalloc"] {
+        check(&run(&Request { cpus: vec![None, None], ..listed(40, allocator) }).reply());
+    }
+    let preload = Path::new("/usr/lib/x86_64-linux-gnu/libjemalloc.so.2");
+    if !preload.exists() {
+        return skip::skip("libjemalloc.so.2 is not installed, so no preload is listed");
+    }
+    let path = fs::canonicalize(preload).unwrap().to_string_lossy().into_owned();
+    let sha256 = frame::sha256_hex(&fs::read(preload).unwrap());
+    let mut asked = Request { cpus: vec![None, None], ..listed(40, "system") };
+    asked.allocator.preload = Some(Preload { path: path.clone(), sha256 });
+    check(&run_with(&asked, &[(ALLOCATOR_VARIABLE, "system"), ("LD_PRELOAD", &path)]).reply());
+}
+
+/// A node that is padded is listed as padded, and one that a pool hands out again is no new block.
+#[test]
+fn blocks_are_listed_as_nodes_are_managed() {
+    let of_nodes = |nodes: Nodes| {
+        let reply = run(&Request { nodes, key_range: 16, prefill_keys: 8, ..listed(50_000, "system") }).reply();
+        let of = |phase| blocks(&reply, phase).into_iter().filter(|block| block.kind.is_some()).cloned().collect();
+        let (prefill, window): (Vec<Block>, Vec<Block>) = (of(AllocationPhase::Prefill), of(AllocationPhase::Window));
+        (prefill, window, reply.threads[0].operations.insert.effective)
+    };
+    let (plain, window, n_inserted) = of_nodes(Nodes::PLAIN);
+    assert!(plain.len() >= 8 && plain.iter().all(|block| block.size < 64), "{plain:?}");
+    assert!(n_inserted > 300 && window.len() as u64 >= n_inserted, "{} of {n_inserted}", window.len());
+    let (padded, ..) = of_nodes(Nodes { padding_bytes: 64, pool: Pool::None });
+    assert_eq!(padded.len(), plain.len());
+    assert!(padded.iter().all(|block| (block.size, block.align, block.address % 64) == (64, 64, 0)), "{padded:?}");
+    let (prefill, window, n_inserted) = of_nodes(Nodes { padding_bytes: 0, pool: Pool::PerThread });
+    assert_eq!(prefill.len(), plain.len());
+    assert!(n_inserted > 300 && (window.len() as u64) < n_inserted, "{} of {n_inserted}", window.len());
+}
+
+#[test]
+fn what_is_no_node_is_listed_without_a_kind() {
+    let reply = run(&Request { structure: "mutex-btree".to_owned(), ..listed(10, "system") }).reply();
+    let prefilled = blocks(&reply, AllocationPhase::Prefill);
+    assert!(prefilled.len() == 10 && prefilled.iter().all(|block| block.kind.is_none()), "{prefilled:?}");
+    // A structure that allocates nothing leaves an empty list, and a trial that lists nothing leaves none.
+    let reply = run(&Request { structure: "noop".to_owned(), prefill_keys: 0, ..listed(10, "system") }).reply();
+    assert_eq!(reply.layout, Some(vec![ThreadLayout::default()]));
+    assert_eq!(run(&Request { watch: None, ..listed(10, "system") }).reply().layout, None);
+    for (allocations, expected) in [(0, "no allocation"), (u32::MAX, "more than 100000 allocations")] {
+        let refusal = run(&listed(allocations, "system")).refusal();
+        assert!(refusal.contains(expected), "{refusal}");
     }
 }

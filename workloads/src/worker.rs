@@ -225,7 +225,7 @@ fn reply(request_sha256: String, allocator: AllocatorProof, nice: i32, main_ns: 
         audit_after: measured.audit_after,
         memory: measured.memory,
         accounting: measured.accounting,
-        layout: None,
+        layout: measured.layout,
         counters: measured.counters,
         phases: Phases {
             start_ns: measured.threads_started_ns - main_ns,

@@ -114,7 +114,7 @@ fn phases<S: ConcurrentSet, P: Repertoire<S>>(stage: &Stage<'_, S>, thread_idx: 
     warm_parking_lot();
 
     stage.crew.pass(Gate::Ready)?;
-    let filled = with_set(stage, |set| Ok(fill(set, request, thread_idx)))?;
+    let filled = with_set(stage, |set| Ok(fill(set, request, thread_idx, &mut watcher)))?;
     stage.crew.pass(Gate::Filled)?;
     let (thread, mut counts, window_counts) = with_set(stage, |set| {
         let (mut counts, mut handle) = Counts::during(|| set.handle());
@@ -148,10 +148,10 @@ pub(crate) fn with_set<S, T>(
 }
 
 /// Inserts this thread's share of the prefill.
-fn fill<S: ConcurrentSet>(set: &S, request: &Request, thread_idx: u32) -> Filled {
+fn fill<S: ConcurrentSet>(set: &S, request: &Request, thread_idx: u32, watcher: &mut Watcher) -> Filled {
     let share = PrefillShare { n_threads: request.cpus.len() as u64, thread_idx: u64::from(thread_idx) };
     let keys = share.keys(request.key_range, request.prefill_keys, request.seed);
-    let (counts, mut filled) = Counts::during(|| {
+    let prefill = || {
         let mut handle = set.handle();
         let mut filled = Filled::default();
         for key in keys {
@@ -161,7 +161,8 @@ fn fill<S: ConcurrentSet>(set: &S, request: &Request, thread_idx: u32) -> Filled
             }
         }
         filled
-    });
+    };
+    let (counts, mut filled) = Counts::during(|| watcher.during_prefill(prefill));
     filled.counts = counts;
     filled
 }

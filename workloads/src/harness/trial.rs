@@ -21,7 +21,7 @@ use crate::{
     families::set::ConcurrentSet,
     keys::KeyPlan,
     nodes,
-    protocol::{Accounting, Audit, Counter, Length, Memory, Prefill, Request, Sample, ThreadReply},
+    protocol::{Accounting, Audit, Counter, Length, Memory, Prefill, Request, Sample, ThreadLayout, ThreadReply},
     watch,
 };
 
@@ -45,6 +45,8 @@ pub struct Measurements {
     pub memory: Memory,
     /// Allocation balance, in accounting trials.
     pub accounting: Option<Accounting>,
+    /// The first allocations of each thread, in trials that list them.
+    pub layout: Option<Vec<ThreadLayout>>,
     /// Counted events, in trials that count them.
     pub counters: Option<Vec<Counter>>,
     /// CLOCK_MONOTONIC when the first thread was started, in nanoseconds.
@@ -67,6 +69,7 @@ pub(crate) fn run<S: ConcurrentSet, P: Repertoire<S>>(request: &Request) -> Resu
     if accounting {
         Dispatch::start_counting()?;
     }
+    watch::begin(request.watch.as_ref())?;
     let n_threads = u32::try_from(request.cpus.len()).map_err(|_| "too many threads".to_owned())?;
     if n_threads == 0 {
         return Err("a trial needs at least one thread".to_owned());
@@ -300,6 +303,7 @@ fn finish<S: ConcurrentSet>(mut set: S, conducted: Conducted, reports: Vec<Repor
         audit_after,
         memory: conducted.memory,
         accounting,
+        layout: sight.layout,
         counters: sight.counters,
         threads_started_ns: conducted.threads_started_ns,
         audit_ns,

@@ -5,6 +5,7 @@
 
 mod counters;
 mod event;
+mod layout;
 mod thread;
 mod valgrind;
 
@@ -19,9 +20,19 @@ pub(crate) use thread::{Seen, Watcher, together};
 pub(crate) fn admit(watch: &Watch) -> Result<(), String> {
     match watch {
         Watch::Valgrind => valgrind::admit(),
+        Watch::Layout { allocations } => layout::admit(*allocations),
         Watch::Counters => Ok(()),
-        Watch::Layout { .. } | Watch::Perf { .. } => {
-            Err("the request cannot be run: this worker is not watched in that way".to_owned())
-        }
+        Watch::Perf { .. } => Err("the request cannot be run: this worker is not watched in that way".to_owned()),
+    }
+}
+
+/// Begins what must be on before the threads start.
+///
+/// # Errors
+/// In words: what is to watch does not.
+pub(crate) fn begin(watch: Option<&Watch>) -> Result<(), String> {
+    match watch {
+        Some(Watch::Layout { .. }) => layout::begin(),
+        _ => Ok(()),
     }
 }
