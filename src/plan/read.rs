@@ -18,7 +18,7 @@ use super::{
     error::PlanReadError,
     model::{Block, BlockKind, FORMAT, Plan},
     read_value::{decimal, read_value},
-    walk::{FAMILY, order_name},
+    walk::{FAMILY, IMPLIED, order_name},
 };
 use crate::spec::{
     model::Order,
@@ -127,7 +127,7 @@ impl Columns {
         for parameter in Parameter::ALL {
             let value = match (held.0.get(&parameter), own.0.get(&parameter)) {
                 (Some(value), None) | (None, Some(value)) => value,
-                (None, None) => return Err(format!("has no `{}`", parameter.name())),
+                (None, None) => implied(parameter).ok_or_else(|| format!("has no `{}`", parameter.name()))?,
                 (Some(_), Some(_)) => return Err(format!("has `{}`, which is held", parameter.name())),
             };
             row[parameter as usize] = self.place(parameter, value)?;
@@ -151,6 +151,11 @@ impl Columns {
         places.insert(value.clone(), place);
         Ok(place)
     }
+}
+
+/// Returns the value that a parameter has where a plan leaves it out.
+fn implied(parameter: Parameter) -> Option<&'static Value> {
+    IMPLIED.iter().find(|(implied, _)| *implied == parameter).map(|(_, value)| value)
 }
 
 /// No structure can hold more keys than there are.
