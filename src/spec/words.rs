@@ -91,22 +91,34 @@ pub static NODE_PADDINGS: &[Word] = &[
 /// How a thread learns that the window is over.
 pub static TIME_CHECKS: &[Word] = &[
     built("flag", "it reads a stop flag, which another thread sets"),
-    planned("every-op", "it reads the clock after each operation"),
-    planned("every-10", "it reads the clock after 10 operations"),
-    planned("every-100", "it reads the clock after 100 operations"),
-    planned("every-1000", "it reads the clock after 1000 operations"),
+    built("every-op", "it reads the clock after each operation"),
+    built("every-10", "it reads the clock after each 10 operations"),
+    built("every-100", "it reads the clock after each 100 operations"),
+    built("every-1000", "it reads the clock after each 1000 operations"),
 ];
 
 /// Bytes between the per-thread counters of the harness.
 pub static HARNESS_PADDINGS: &[Word] = &[
     built("128", "no two threads write to one pair of cache lines"),
-    planned("0", "the counters of several threads share a line: the mistake of many harnesses"),
+    built("0", "the counters of several threads, and the stop flag, share a line: the mistake of many harnesses"),
 ];
 
 /// Random generators of keys and operations.
 pub static GENERATORS: &[Word] = &[
     built("xoshiro256++", "one stream a thread; key and operation from independent bits"),
-    planned("fnv1a-alternating", "a published generator whose keys alternate between odd and even"),
+    built(
+        "fnv1a-alternating",
+        "one in use whose lowest bit alternates: a thread sees keys of one parity; uniform only",
+    ),
+];
+
+/// Faults of the harness that can be planted.
+pub static HARNESS_FAULTS: &[Word] = &[
+    built("none", "the harness is sound"),
+    built("prefill-with-replacement", "the prefill draws its keys and does not look at what was there"),
+    built("rotated-pins", "each thread runs on the CPU that was asked for another"),
+    built("late-thread", "the last thread begins when a third of the window is over"),
+    built("nominal-time", "the threads run on for a fifth of the window and say that they stopped in time"),
 ];
 
 /// Orders of the trials within a block.

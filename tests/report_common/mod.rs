@@ -162,6 +162,7 @@ fn axes(shape: &Shape) -> [Vec<Value>; Parameter::COUNT] {
     set(Parameter::TimeCheck, vec![Value::Word("flag")]);
     set(Parameter::HarnessPadding, vec![Value::Count(128)]);
     set(Parameter::Generator, vec![Value::Word("xoshiro256++")]);
+    set(Parameter::HarnessFault, vec![Value::Word("none")]);
     axes
 }
 

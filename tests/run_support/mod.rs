@@ -174,6 +174,7 @@ fn value(parameter: Parameter, structure: &str, key_range: u64) -> Value {
         Parameter::TimeCheck => Value::Word("flag"),
         Parameter::HarnessPadding => Value::Count(128),
         Parameter::Generator => Value::Word("xoshiro256++"),
+        Parameter::HarnessFault => Value::Word("none"),
     }
 }
 

@@ -136,16 +136,18 @@ impl KeyPlan {
     /// Prepares the keys of a trial.
     ///
     /// # Errors
-    /// In words: an empty key range, or a distribution that the generator does not draw.
+    /// In words: an empty key range, or what [`Request::harness_refusal`] says.
     pub fn of(request: &Request) -> Result<Self, String> {
-        match (request.harness.generator, request.distribution) {
-            _ if request.key_range == 0 => Err("the key range is empty".to_owned()),
-            (GeneratorKind::Xoshiro, distribution) => Ok(Self::new(distribution, request.key_range)),
-            (GeneratorKind::Fnv1aAlternating, Distribution::Uniform) => Ok(Self::Remainder(request.key_range)),
-            (GeneratorKind::Fnv1aAlternating, Distribution::Zipf(_)) => {
-                Err("the generator `fnv1a-alternating` draws uniform keys only".to_owned())
-            }
+        if request.key_range == 0 {
+            return Err("the key range is empty".to_owned());
         }
+        if let Some(reason) = request.harness_refusal() {
+            return Err(reason.to_owned());
+        }
+        Ok(match request.harness.generator {
+            GeneratorKind::Xoshiro => Self::new(request.distribution, request.key_range),
+            GeneratorKind::Fnv1aAlternating => Self::Remainder(request.key_range),
+        })
     }
 
     /// Prepares a distribution over `0..key_range`, which must not be empty, drawn by the sound generator.

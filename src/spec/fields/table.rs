@@ -244,6 +244,15 @@ pub static FIELDS: &[Field] = &[
         class: Class::Identity,
     },
     Field {
+        key: "harness.fault",
+        parameter: Some(Parameter::HarnessFault),
+        kind: Kind::Word(words::HARNESS_FAULTS),
+        default: Default::Text("none"),
+        meaning: "A fault that is planted in the harness, so that a check can prove that it notices.",
+        reason: "Numbers of a faulty harness are for testing checks, and for nothing else.",
+        class: Class::Identity,
+    },
+    Field {
         key: "sanity_checks",
         parameter: None,
         kind: Kind::Words { words: words::CHECKS, all: true },

@@ -5,6 +5,7 @@
 mod clock;
 mod crew;
 mod driver;
+mod fault;
 mod kernel;
 mod member;
 mod memory;
