@@ -149,9 +149,13 @@ fn every_law_holds_of_real_trials() {
         record_bytes: None,
     };
     for verdict in judge(&evidence) {
-        // What the scheduler of a busy machine does to timing and fairness is not this test's matter.
-        let timing = matches!(verdict.info.name, "duration" | "fairness");
-        assert!(timing || verdict.grade == Grade::Pass, "{verdict:?}");
+        // What the scheduler of a busy machine does to timing and fairness is not this test's matter; what else happened on
+        // it was not recorded.
+        match verdict.info.name {
+            "duration" | "fairness" | "variance" => {}
+            "interference" => assert_ne!(verdict.grade, Grade::Pass, "nothing of it was recorded: {verdict:?}"),
+            _ => assert_eq!(verdict.grade, Grade::Pass, "{verdict:?}"),
+        }
     }
     // The bound of the harness competes with no structure.
     let n_structures = 5;
