@@ -10,6 +10,7 @@ use crate::{
     diag::{Diagnostic, Severity, Source},
     plan::{Plan, PlanHash},
     spec::{self, Spec},
+    verdict,
 };
 
 /// A spec and the plan it compiles to.
@@ -35,7 +36,7 @@ impl Experiment {
         if quick && changes_nothing(&source, &compiled.spec) {
             console.alert(format_args!("`--quick` changes nothing: `{}` has no `quick` block", source.name));
         }
-        let plan = Plan::compile(&compiled.spec).map_err(|error| match error.diagnostics() {
+        let plan = Plan::compile(&compiled.spec, verdict::probes).map_err(|error| match error.diagnostics() {
             over if over.is_empty() => Failure::from_error(Exit::OverLimit, &error),
             mistakes => refuse(console, &mistakes, &source),
         })?;

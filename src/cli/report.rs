@@ -85,7 +85,7 @@ pub(super) fn compile_to(plan: &Plan, text: &str) -> Option<spec::Spec> {
     let source = Source { name: "spec.yaml".to_owned(), text: text.to_owned() };
     [false, true].into_iter().find_map(|quick| {
         let compiled = spec::compile(&source, quick).ok()?.spec;
-        (Plan::compile(&compiled).ok()?.hash() == plan.hash()).then_some(compiled)
+        (Plan::compile(&compiled, verdict::probes).ok()?.hash() == plan.hash()).then_some(compiled)
     })
 }
 

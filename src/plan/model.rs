@@ -7,6 +7,7 @@ use rare_workloads::{
     protocol::{Distribution, Fault, GeneratorKind, Harness, Mix, Padding, Reclamation, TimeCheck},
 };
 
+use super::probe::{Probe, Setting};
 use crate::{
     spec::{
         model::Order,
@@ -35,6 +36,8 @@ pub struct Plan {
     pub checks: Vec<String>,
     /// Names of the instruments, in registry order.
     pub instruments: Vec<String>,
+    /// What the checks and instruments ask for beside the cells.
+    pub probes: Vec<Probe>,
 }
 
 /// One trial of every cell, in order of execution.
@@ -44,7 +47,8 @@ pub struct Block {
     pub kind: BlockKind,
     /// Index of the trial among those of its cell and kind.
     pub trial_idx: u32,
-    /// Cell indices in order of execution; each cell once.
+    /// Cell indices in order of execution, each cell once; of a block of probes the indices of the probes that have so
+    /// many trials.
     pub order: Vec<u32>,
 }
 
@@ -55,14 +59,20 @@ pub enum BlockKind {
     Measure,
     /// Trials under the counting hook, shown but never summarised as throughput.
     Account,
+    /// Trials of probes, each in its mode: shown beside the check or instrument that asks for them.
+    Probe,
 }
 
 impl BlockKind {
+    /// Every kind, in the order in which blocks of them follow each other.
+    pub const ALL: [Self; 3] = [Self::Measure, Self::Account, Self::Probe];
+
     /// Returns the word used in plans, records and reports.
     pub fn name(self) -> &'static str {
         match self {
             Self::Measure => "measure",
             Self::Account => "account",
+            Self::Probe => "probe",
         }
     }
 }
@@ -72,7 +82,7 @@ impl BlockKind {
 pub struct TrialId {
     /// Kind of its block.
     pub kind: BlockKind,
-    /// Cell index.
+    /// Cell index; the index of the probe where it is of one.
     pub cell: u32,
     /// Index among the trials of its cell and kind.
     pub trial_idx: u32,
@@ -90,11 +100,8 @@ impl FromStr for TrialId {
     fn from_str(text: &str) -> Result<Self, String> {
         let fail = || format!("`{text}` is not a trial, such as `measure-12-3`");
         let mut parts = text.split('-');
-        let kind = match parts.next() {
-            Some("measure") => BlockKind::Measure,
-            Some("account") => BlockKind::Account,
-            _ => return Err(fail()),
-        };
+        let word = parts.next();
+        let kind = BlockKind::ALL.into_iter().find(|kind| Some(kind.name()) == word).ok_or_else(fail)?;
         let mut number = || parts.next().and_then(|part| part.parse().ok()).ok_or_else(fail);
         let id = Self { kind, cell: number()?, trial_idx: number()? };
         // `measure-01-2` and `measure-1-2` must not be two names of one trial.
@@ -141,7 +148,22 @@ impl fmt::Debug for PlanHash {
 impl Plan {
     /// Returns the cell at `cell_idx`.
     pub fn cell(&self, cell_idx: u32) -> Cell<'_> {
-        Cell { plan: self, cell_idx }
+        Cell(Values::Listed(self, cell_idx))
+    }
+
+    /// Returns the cell of a trial, be it of the plan or of a probe; `None` if the plan has none of that index.
+    pub fn cell_of(&self, trial: TrialId) -> Option<Cell<'_>> {
+        match trial.kind {
+            BlockKind::Measure | BlockKind::Account => {
+                ((trial.cell as usize) < self.cells.len()).then(|| self.cell(trial.cell))
+            }
+            BlockKind::Probe => self.probes.get(trial.cell as usize).map(Probe::cell),
+        }
+    }
+
+    /// Returns the probe of a trial, if it is of one.
+    pub fn probe_of(&self, trial: TrialId) -> Option<&Probe> {
+        (trial.kind == BlockKind::Probe).then(|| self.probes.get(trial.cell as usize)).flatten()
     }
 
     /// Iterates over every trial in order of execution.
@@ -149,6 +171,12 @@ impl Plan {
         self.blocks.iter().flat_map(|block| {
             block.order.iter().map(|&cell| TrialId { kind: block.kind, cell, trial_idx: block.trial_idx })
         })
+    }
+
+    /// Iterates over every cell, those of the plan first and then those of its probes.
+    pub fn all_cells(&self) -> impl Iterator<Item = Cell<'_>> {
+        let own = (0..).take(self.cells.len()).map(|cell_idx| self.cell(cell_idx));
+        own.chain(self.probes.iter().map(Probe::cell))
     }
 
     /// Returns the number of trials of all kinds.
@@ -162,12 +190,17 @@ impl Plan {
     }
 }
 
-/// One cell of a plan.
+/// One cell of a plan, or of a probe.
 #[derive(Clone, Copy, Debug)]
-pub struct Cell<'p> {
-    plan: &'p Plan,
-    /// Its index in [`Plan::cells`].
-    pub cell_idx: u32,
+pub struct Cell<'p>(Values<'p>);
+
+/// Where the values of a cell are.
+#[derive(Clone, Copy, Debug)]
+enum Values<'p> {
+    /// In the columns of a plan, for the cell of this index.
+    Listed(&'p Plan, u32),
+    /// All in one place.
+    Own(&'p Setting),
 }
 
 /// Unpacks the value of one parameter; the expander puts only fitting values into a column.
@@ -183,8 +216,23 @@ macro_rules! unpack {
 impl<'p> Cell<'p> {
     /// Returns the value of one parameter.
     pub fn value(&self, parameter: Parameter) -> &'p Value {
-        let value_idx = self.plan.cells[self.cell_idx as usize][parameter as usize];
-        &self.plan.values[parameter as usize][value_idx as usize]
+        match self.0 {
+            Values::Listed(plan, cell_idx) => {
+                let value_idx = plan.cells[cell_idx as usize][parameter as usize];
+                &plan.values[parameter as usize][value_idx as usize]
+            }
+            Values::Own(setting) => &setting[parameter as usize],
+        }
+    }
+
+    /// Returns the cell of a setting.
+    pub(super) fn of_setting(setting: &'p Setting) -> Self {
+        Self(Values::Own(setting))
+    }
+
+    /// Returns all its values.
+    pub fn setting(&self) -> Setting {
+        Parameter::ALL.map(|parameter| self.value(parameter).clone())
     }
 
     /// Returns the structure with its label and parameters.
@@ -319,20 +367,20 @@ mod tests {
     use super::*;
     use crate::spec::{fields, fields::Kind};
 
-    /// The plan of one cell, with the defaults of the harness and no other parameter, but for one value.
-    fn plan(other: Parameter, value: &Value) -> Plan {
-        let mut values: [Vec<Value>; Parameter::COUNT] = Default::default();
+    /// The settings of a cell whose harness is as by default, but for one value.
+    fn harness(other: Parameter, value: Value) -> Result<Harness, Parameter> {
+        // The harness looks at no other parameter.
+        let mut setting: Setting = std::array::from_fn(|_| Value::Count(0));
         for (parameter, usual) in [
             (Parameter::TimeCheck, Value::Word("flag")),
             (Parameter::HarnessPadding, Value::Count(128)),
             (Parameter::Generator, Value::Word("xoshiro256++")),
             (Parameter::HarnessFault, Value::Word("none")),
+            (other, value),
         ] {
-            values[parameter as usize] = vec![if parameter == other { value.clone() } else { usual }];
+            setting[parameter as usize] = usual;
         }
-        let (order, seed) = (Order::Listed, 1);
-        let (blocks, checks, instruments) = (Vec::new(), Vec::new(), Vec::new());
-        Plan { values, cells: vec![[0; Parameter::COUNT]], blocks, order, seed, checks, instruments }
+        Cell::of_setting(&setting).harness()
     }
 
     #[test]
@@ -343,7 +391,7 @@ mod tests {
             let Kind::Word(words) = fields::of(parameter).kind else { panic!("{parameter:?} takes words") };
             for word in words {
                 n_words += 1;
-                settings.insert(plan(parameter, &Value::Word(word.name)).cell(0).harness().unwrap());
+                settings.insert(harness(parameter, Value::Word(word.name)).unwrap());
             }
         }
         // The default of each is the same setting.
@@ -353,7 +401,7 @@ mod tests {
 
     #[test]
     fn paddings_that_there_are_not_are_named() {
-        let harness = |padding| plan(Parameter::HarnessPadding, &Value::Count(padding)).cell(0).harness();
+        let harness = |padding| harness(Parameter::HarnessPadding, Value::Count(padding));
         assert_eq!(harness(0).map(|harness| harness.padding), Ok(Padding::None));
         assert_eq!(harness(128), Ok(Harness::default()));
         assert_eq!(harness(64), Err(Parameter::HarnessPadding));

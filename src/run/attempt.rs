@@ -49,7 +49,8 @@ pub(super) fn run(
     interrupt: &Interrupt,
 ) -> io::Result<Option<Attempt>> {
     let bytes = serde_json::to_vec(&request).expect("a request is plain data");
-    let surroundings = resolve::surroundings(job.plan.cell(trial.cell));
+    let cell = job.plan.cell_of(trial).expect("only trials of the plan are run");
+    let surroundings = resolve::surroundings(cell);
     let time_out = job.time_out.unwrap_or_else(|| resolve::time_out(&request));
     let others = Others::now();
     let started = format!("{:.3}", Timestamp::now());

@@ -13,7 +13,7 @@ use rare_workloads::{
 
 use super::throughput;
 use crate::{
-    plan::{BlockKind, Cell},
+    plan::{BlockKind, Cell, Mode, Plan},
     record::{Outcome, Trial},
     spec::value::{Allocator, Threads},
 };
@@ -58,12 +58,12 @@ pub struct Fault {
     pub detail: String,
 }
 
-/// Returns every fault of a trial with a reply, in the order of [`Law`]; empty for one without.
-pub fn faults(trial: &Trial, cell: Cell) -> Vec<Fault> {
-    let Outcome::Replied(reply) = &trial.outcome else { return Vec::new() };
+/// Returns every fault of a trial of `plan` with a reply, in the order of [`Law`]; empty for one without.
+pub fn faults(trial: &Trial, plan: &Plan) -> Vec<Fault> {
+    let (Outcome::Replied(reply), Some(cell)) = (&trial.outcome, plan.cell_of(trial.trial)) else { return Vec::new() };
     let request = &trial.request;
     let laws = [
-        (Law::Request, request_faults(trial, cell)),
+        (Law::Request, request_faults(trial, plan, cell)),
         (Law::Checksum, checksum_faults(request, reply)),
         (Law::Prefill, prefill_faults(request, reply)),
         (Law::Pinning, pinning_faults(request, reply)),
@@ -78,7 +78,7 @@ pub fn stores_nothing(structure: &str) -> bool {
     structures::find(structure).is_some_and(|structure| structure.info.semantics.adt == Adt::Nothing)
 }
 
-fn request_faults(trial: &Trial, cell: Cell) -> Vec<String> {
+fn request_faults(trial: &Trial, plan: &Plan, cell: Cell) -> Vec<String> {
     let request = &trial.request;
     let mut differs = Differences::default();
     differs.unless_equal("structure", &request.structure, &cell.structure().name);
@@ -101,12 +101,19 @@ fn request_faults(trial: &Trial, cell: Cell) -> Vec<String> {
     differs.unless_equal("nice level", &request.nice, &i32::from(cell.priority()));
     differs.unless_equal("nodes", &request.nodes, &cell.nodes());
     differs.unless_equal("harness", &Some(request.harness), &cell.harness().ok());
-    match (trial.trial.kind, request.length) {
-        (BlockKind::Measure, Length::Nanos(asked)) => {
+    let mode = plan.probe_of(trial.trial).map(|probe| probe.mode);
+    match (trial.trial.kind, mode.and_then(Mode::operations), request.length) {
+        (BlockKind::Account, _, Length::Accounting { .. }) => {}
+        (BlockKind::Probe, Some(planned), Length::Operations { operations }) if mode != Some(Mode::Account) => {
+            differs.unless_equal("operations", &operations, &planned);
+        }
+        (BlockKind::Probe, Some(planned), Length::Accounting { operations }) if mode == Some(Mode::Account) => {
+            differs.unless_equal("operations", &operations, &planned);
+        }
+        (BlockKind::Measure | BlockKind::Probe, None, Length::Nanos(asked)) => {
             differs.unless_equal("trial length", &asked, &cell.trial_length().0);
         }
-        (BlockKind::Account, Length::Accounting { .. }) => {}
-        (kind, length) => differs.0.push(format!("{length:?} was asked of a trial of kind {}", kind.name())),
+        (kind, _, length) => differs.0.push(format!("{length:?} was asked of a trial of kind {}", kind.name())),
     }
     differs.0
 }

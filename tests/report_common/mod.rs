@@ -208,6 +208,7 @@ fn plan(axes: &[Vec<Value>; Parameter::COUNT], n_trials: u32) -> Plan {
         .map(str::to_owned)
         .to_vec(),
         instruments: Vec::new(),
+        probes: Vec::new(),
     }
 }
 
@@ -283,6 +284,7 @@ fn made_up(plan: &Plan, id: TrialId, position: u32, draws: &mut Draws) -> Trial 
     let length = match id.kind {
         BlockKind::Measure => Length::Nanos(cell.trial_length().0),
         BlockKind::Account => Length::Accounting { operations: 100_000 },
+        BlockKind::Probe => unreachable!("this plan has no probes"),
     };
     let self::Allocator::Linked(allocator) = cell.allocator() else { unreachable!("linked only") };
     let request = Request {
@@ -326,6 +328,7 @@ fn made_up(plan: &Plan, id: TrialId, position: u32, draws: &mut Draws) -> Trial 
             swapped_pages: Some(0),
             throttled: None,
         },
+        watched: None,
     }
 }
 

@@ -75,6 +75,7 @@ pub fn record(cell: u32) -> Trial {
             stderr: "a \"quoted\"\nline, and ü".to_owned(),
         },
         interference: Interference { steal_ns: Some(7), ..Interference::default() },
+        watched: None,
     }
 }
 
@@ -143,6 +144,7 @@ pub fn plan(cells: &[(&str, u64)], n_trials: u32) -> Plan {
         seed: 1,
         checks: Vec::new(),
         instruments: Vec::new(),
+        probes: Vec::new(),
     }
 }
 

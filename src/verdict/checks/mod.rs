@@ -5,7 +5,7 @@
 
 use super::evidence::{Evidence, Replied};
 use crate::{
-    plan::TrialId,
+    plan::{Ground, Probe, TrialId},
     spec::words,
     stats::{Fault, Law},
 };
@@ -15,6 +15,8 @@ mod checksum;
 mod duration;
 mod fairness;
 mod identity;
+mod layout;
+mod leaks;
 mod pinning;
 mod prefill;
 
@@ -27,6 +29,8 @@ pub static ALL: &[&dyn Check] = &[
     &allocator::Allocator,
     &fairness::Fairness,
     &identity::Identity,
+    &layout::Layout,
+    &leaks::Leaks,
 ];
 
 /// Iterates over the checks that a spec may name and that are not built yet, with what they would tell: a report lists
@@ -40,6 +44,11 @@ pub fn planned() -> impl Iterator<Item = (&'static str, &'static str)> {
 pub trait Check: Sync {
     /// Returns what the check states of itself.
     fn info(&self) -> &'static Info;
+
+    /// Returns the trials that it needs beside the cells of the plan.
+    fn probes(&self, _ground: &Ground<'_>) -> Vec<Probe> {
+        Vec::new()
+    }
 
     /// Judges a run.
     fn judge(&self, evidence: &Evidence) -> Verdict;
@@ -100,6 +109,21 @@ pub struct Verdict {
     pub summary: String,
     /// The trials for which the rule does not simply hold, in the order of the records.
     pub rows: Vec<Row>,
+    /// What the verdict was judged from, where that is more than the trials of the cells.
+    pub exhibits: Vec<Exhibit>,
+}
+
+/// A table of what a check looked at.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Exhibit {
+    /// What it shows.
+    pub title: String,
+    /// Heads of the columns, each with its unit where it has one.
+    pub columns: Vec<(String, Option<&'static str>)>,
+    /// Cells, as many in each row as there are columns.
+    pub rows: Vec<Vec<String>>,
+    /// How to read it, in whole sentences.
+    pub note: String,
 }
 
 /// One trial that a verdict rests on.
@@ -113,6 +137,12 @@ pub struct Row {
     pub finding: String,
     /// How bad it is.
     pub grade: Grade,
+}
+
+/// Returns the trials that the check of a name needs beside the cells of a plan: none for a name that is not known.
+pub(super) fn probes(name: &str, ground: &Ground<'_>) -> Vec<Probe> {
+    let check = ALL.iter().find(|check| check.info().name == name);
+    check.map_or_else(Vec::new, |check| check.probes(ground))
 }
 
 /// Runs every check that the plan asks for. What makes a trial count for nothing does so whether or not a check is asked
@@ -142,7 +172,13 @@ impl Verdict {
             }));
         }
         if n_judged == 0 {
-            return Self { info, grade: Grade::Unknown, summary: "no trial has a reply".to_owned(), rows };
+            return Self {
+                info,
+                grade: Grade::Unknown,
+                summary: "no trial has a reply".to_owned(),
+                rows,
+                exhibits: Vec::new(),
+            };
         }
         let grade = rows.iter().map(|row| row.grade).max().unwrap_or(Grade::Pass);
         let summary = if rows.is_empty() {
@@ -152,7 +188,7 @@ impl Verdict {
             trials.dedup();
             format!("{} of {} trials: {}", trials.len(), n_judged, worst(&rows).finding)
         };
-        Self { info, grade, summary, rows }
+        Self { info, grade, summary, rows, exhibits: Vec::new() }
     }
 }
 
