@@ -234,7 +234,7 @@ fn garbled_requests_are_refused() {
         (String::new(), "not one"),
         ("{".to_owned(), "not one"),
         ("[]".to_owned(), "tells no format"),
-        (sound.replace("\"format\":3", "\"format\":2"), "request format 2, this worker reads 3"),
+        (sound.replace("\"format\":3", "\"format\":4"), "request format 4, this worker reads 3"),
         (sound.replace("\"nice\":0", "\"nice\":0,\"turbo\":true"), "turbo"),
         (sound.replace("\"key_range\":1000", "\"key_range\":1e3"), "not one"),
         (format!("{sound}{}", " ".repeat(1 << 20)), "longer than 1048576 bytes"),

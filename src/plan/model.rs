@@ -375,29 +375,20 @@ mod tests {
     use super::*;
     use crate::spec::{fields, fields::Kind};
 
-    /// The plan of one cell, with the defaults of the harness and no other parameter, but for one value.
-    fn plan(other: Parameter, value: &Value) -> Plan {
-        let mut values: [Vec<Value>; Parameter::COUNT] = Default::default();
+    /// The settings of a cell whose harness is as by default, but for one value.
+    fn harness(other: Parameter, value: Value) -> Result<Harness, Parameter> {
+        // The harness looks at no other parameter.
+        let mut setting: Setting = std::array::from_fn(|_| Value::Count(0));
         for (parameter, usual) in [
             (Parameter::TimeCheck, Value::Word("flag")),
             (Parameter::HarnessPadding, Value::Count(128)),
             (Parameter::Generator, Value::Word("xoshiro256++")),
             (Parameter::HarnessFault, Value::Word("none")),
+            (other, value),
         ] {
-            values[parameter as usize] = vec![if parameter == other { value.clone() } else { usual }];
+            setting[parameter as usize] = usual;
         }
-        let (order, seed) = (Order::Listed, 1);
-        let (blocks, checks, instruments) = (Vec::new(), Vec::new(), Vec::new());
-        Plan {
-            values,
-            cells: vec![[0; Parameter::COUNT]],
-            blocks,
-            order,
-            seed,
-            checks,
-            instruments,
-            probes: Vec::new(),
-        }
+        Cell::of_setting(&setting).harness()
     }
 
     #[test]
@@ -408,7 +399,7 @@ mod tests {
             let Kind::Word(words) = fields::of(parameter).kind else { panic!("{parameter:?} takes words") };
             for word in words {
                 n_words += 1;
-                settings.insert(plan(parameter, &Value::Word(word.name)).cell(0).harness().unwrap());
+                settings.insert(harness(parameter, Value::Word(word.name)).unwrap());
             }
         }
         // The default of each is the same setting.
@@ -418,7 +409,7 @@ mod tests {
 
     #[test]
     fn paddings_that_there_are_not_are_named() {
-        let harness = |padding| plan(Parameter::HarnessPadding, &Value::Count(padding)).cell(0).harness();
+        let harness = |padding| harness(Parameter::HarnessPadding, Value::Count(padding));
         assert_eq!(harness(0).map(|harness| harness.padding), Ok(Padding::None));
         assert_eq!(harness(128), Ok(Harness::default()));
         assert_eq!(harness(64), Err(Parameter::HarnessPadding));

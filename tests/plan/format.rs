@@ -63,11 +63,12 @@ fn a_fault_is_told_only_where_there_is_one() {
     let fault = Value::Word("late-thread");
     let both =
         specs::with_axes([(Parameter::HarnessFault, vec![specs::usual(Parameter::HarnessFault), fault.clone()])]);
-    let both = Plan::compile(&both).unwrap();
+    let both = Plan::compile(&both, rare::verdict::probes).unwrap();
     let document: Json = serde_json::from_slice(&both.canonical()).unwrap();
     assert_eq!(document["cells"], serde_json::json!([{}, { "harness_fault": "late-thread" }]));
 
-    let planted = Plan::compile(&specs::with_axes([(Parameter::HarnessFault, vec![fault])])).unwrap();
+    let planted =
+        Plan::compile(&specs::with_axes([(Parameter::HarnessFault, vec![fault])]), rare::verdict::probes).unwrap();
     let told = String::from_utf8(planted.canonical()).unwrap();
     assert!(told.contains(r#""harness_fault":"late-thread""#));
     let untold = Plan::from_canonical(&small_plan()).unwrap();
