@@ -320,7 +320,7 @@ fn made_up(plan: &Plan, id: TrialId, position: u32, rate: Option<f64>, draws: &m
         seed: draws.next(),
         nice: 0,
         nodes: cell.nodes(),
-        harness: rare_workloads::protocol::Harness::default(),
+        harness: cell.harness().unwrap(),
         watch: None,
     };
     let usual = || rate_of(&request.structure, f64::from(n_threads), key_range as f64) * draws.around_one(0.02);
