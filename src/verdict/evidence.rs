@@ -148,13 +148,22 @@ impl<'a> Evidence<'a> {
         probed.into_iter().map(|(_, probed)| probed).collect()
     }
 
+    /// Iterates over the valid timed trials of a probe, each with its throughput in operations per second.
+    pub fn valid_timed<'p>(
+        &self,
+        probed: &'p Probed<'a>,
+    ) -> impl Iterator<Item = (&'p Replied<'a>, f64)> + use<'p, 'a> {
+        let summaries = &self.summary.trials;
+        probed.trials.iter().filter_map(move |replied| {
+            let summary = &summaries[replied.record_idx];
+            let valid = summary.throughput.filter(|_| summary.standing == Standing::Instrumented);
+            Some((replied, valid?))
+        })
+    }
+
     /// Returns the throughputs of the valid timed trials of a probe, in operations per second.
-    pub fn throughputs(&self, probed: &Probed) -> Vec<f64> {
-        let of = |replied: &Replied| {
-            let summary = &self.summary.trials[replied.record_idx];
-            summary.throughput.filter(|_| summary.standing == Standing::Instrumented)
-        };
-        probed.trials.iter().filter_map(of).collect()
+    pub fn throughputs(&self, probed: &Probed<'a>) -> Vec<f64> {
+        self.valid_timed(probed).map(|(_, throughput)| throughput).collect()
     }
 
     /// Returns the varied parameters of a cell but for its structure, such as `2 threads, 100k keys`; empty if there

@@ -13,15 +13,20 @@ use crate::{
 mod allocator;
 mod apples;
 mod checksum;
+mod contention;
 mod duration;
+mod empty;
 mod fairness;
+mod false_sharing;
 mod generator;
+mod harness_overhead;
 mod identity;
 mod interference;
 mod layout;
 mod leaks;
 mod pinning;
 mod prefill;
+mod read_only;
 mod variance;
 
 /// Every check that is built, in the order in which reports list them.
@@ -33,11 +38,16 @@ pub static ALL: &[&dyn Check] = &[
     &allocator::Allocator,
     &fairness::Fairness,
     &identity::Identity,
+    &empty::Empty,
+    &read_only::ReadOnly,
     &layout::Layout,
     &leaks::Leaks,
+    &contention::Contention,
     &variance::Variance,
+    &harness_overhead::HarnessOverhead,
     &generator::Generator,
     &interference::Disturbance,
+    &false_sharing::FalseSharing,
     &apples::Apples,
 ];
 
