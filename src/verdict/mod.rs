@@ -5,6 +5,7 @@
 pub mod checks;
 pub mod claims;
 pub mod evidence;
+pub(crate) mod number;
 
 pub use checks::{Check, Grade, Info, Row, Verdict, judge, probes};
 pub use claims::{ClaimDecision, Decision};
