@@ -8,6 +8,7 @@ pub mod compare;
 pub mod describe;
 pub mod mann_whitney;
 pub mod normal;
+pub mod series;
 pub mod summary;
 pub mod throughput;
 pub mod validity;

@@ -10,13 +10,18 @@ use crate::{
     stats::{Fault, Law},
 };
 
+mod aa;
 mod allocator;
+mod beside;
 mod checksum;
 mod duration;
 mod fairness;
 mod identity;
+mod key_range;
 mod pinning;
 mod prefill;
+mod reclamation;
+mod trial_length;
 
 /// Every check that is built, in the order in which reports list them.
 pub static ALL: &[&dyn Check] = &[
@@ -27,6 +32,10 @@ pub static ALL: &[&dyn Check] = &[
     &allocator::Allocator,
     &fairness::Fairness,
     &identity::Identity,
+    &trial_length::TrialLength,
+    &key_range::KeyRange,
+    &reclamation::Reclaiming,
+    &aa::AgainstItself,
 ];
 
 /// Iterates over the checks that a spec may name and that are not built yet, with what they would tell: a report lists
