@@ -122,6 +122,7 @@ fn every_law_holds_of_real_trials() {
             request,
             outcome,
             interference: Interference::default(),
+            watched: None,
         }
     };
     let trials: Vec<Trial> = (0..).zip(plan.trials()).map(trial).collect();

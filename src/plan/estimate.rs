@@ -154,12 +154,16 @@ impl Cost {
     fn of_probe(probe: &Probe, n_cpus: u32) -> Self {
         let cost = Self::of(probe.cell(), n_cpus);
         let (begin_and_end, slowness) = match probe.mode {
-            Mode::Timed | Mode::Layout | Mode::Counters => (Nanos(0), 1),
+            Mode::Timed | Mode::Account | Mode::Layout | Mode::Counters => (Nanos(0), 1),
             Mode::Sample => (Nanos(1_000_000_000), 1),
             Mode::Memcheck => (Nanos(2_000_000_000), 15),
             Mode::Simulate => (Nanos(1_500_000_000), 30),
         };
-        let window = if probe.mode.operations().is_some() { 0 } else { cost.window };
+        let window = match probe.mode {
+            Mode::Account => cost.accounting_window,
+            mode if mode.operations().is_some() => 0,
+            _ => cost.window,
+        };
         Self { window, around: cost.around * slowness + u128::from(begin_and_end.0), ..cost }
     }
 }

@@ -11,7 +11,10 @@ use rare_workloads::{
     structures,
 };
 
-use super::model::{Cell, Plan};
+use super::{
+    estimate::ACCOUNTING_OPERATIONS,
+    model::{Cell, Plan},
+};
 use crate::{
     spec::value::{Parameter, RangeQuery, StructureUse, Threads, Value},
     units::Nanos,
@@ -48,6 +51,8 @@ impl Probe {
 pub enum Mode {
     /// Nothing else: as the cells of the plan.
     Timed,
+    /// Under the counting hook, as the accounting trials of a plan.
+    Account,
     /// The first allocations of each thread are listed.
     Layout,
     /// Events of the processor and the kernel are counted.
@@ -62,13 +67,14 @@ pub enum Mode {
 
 impl Mode {
     /// Every mode.
-    pub const ALL: [Self; 6] =
-        [Self::Timed, Self::Layout, Self::Counters, Self::Memcheck, Self::Simulate, Self::Sample];
+    pub const ALL: [Self; 7] =
+        [Self::Timed, Self::Account, Self::Layout, Self::Counters, Self::Memcheck, Self::Simulate, Self::Sample];
 
     /// Returns the word used in plans and reports.
     pub fn name(self) -> &'static str {
         match self {
             Self::Timed => "timed",
+            Self::Account => "account",
             Self::Layout => "layout",
             Self::Counters => "counters",
             Self::Memcheck => "memcheck",
@@ -82,6 +88,7 @@ impl Mode {
     pub fn operations(self) -> Option<u64> {
         match self {
             Self::Timed | Self::Counters | Self::Sample => None,
+            Self::Account => Some(ACCOUNTING_OPERATIONS),
             Self::Layout => Some(1_000),
             // Under memcheck an operation takes some ten microseconds; a leak of every operation shows after a few.
             Self::Memcheck => Some(2_000),

@@ -3,6 +3,7 @@
 use rare_workloads::protocol::{Reply, Request};
 use serde::{Deserialize, Serialize};
 
+use super::Watched;
 use crate::{plan::TrialId, units::Nanos};
 
 /// One executed trial. Times are UTC, durations nanoseconds.
@@ -25,6 +26,9 @@ pub struct Trial {
     pub outcome: Outcome,
     /// What else happened on the machine meanwhile.
     pub interference: Interference,
+    /// What the tool saw, of a trial that ran under one and has a reply.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub watched: Option<Box<Watched>>,
 }
 
 /// What came of a trial.

@@ -212,6 +212,7 @@ impl Execution<'_> {
             request: done.request,
             outcome: done.outcome,
             interference: done.interference,
+            watched: None,
         };
         if let Some(output) = done.output {
             self.job.run.write_artifact(&format!("{trial}-{}.txt", record.attempt), output.as_bytes())?;

@@ -133,13 +133,12 @@ fn supported(cell: Cell<'_>, n_threads: usize) -> Result<(), ResolveError> {
 /// Adds to the template of a cell what is the trial's own.
 pub(super) fn fill(mut template: Request, plan: &Plan, trial: TrialId) -> Request {
     let mode = plan.probe_of(trial).map(|probe| probe.mode);
-    let operations = match trial.kind {
-        BlockKind::Account => Some(Length::Accounting { operations: ACCOUNTING_OPERATIONS }),
-        BlockKind::Measure | BlockKind::Probe => {
-            mode.and_then(Mode::operations).map(|operations| Length::Operations { operations })
-        }
+    template.length = match (trial.kind, mode.and_then(Mode::operations)) {
+        (BlockKind::Account, _) => Length::Accounting { operations: ACCOUNTING_OPERATIONS },
+        (_, Some(operations)) if mode == Some(Mode::Account) => Length::Accounting { operations },
+        (_, Some(operations)) => Length::Operations { operations },
+        (_, None) => template.length,
     };
-    template.length = operations.unwrap_or(template.length);
     template.watch = mode.and_then(watch);
     template.seed = plan.seed(trial);
     template
@@ -149,7 +148,7 @@ pub(super) fn fill(mut template: Request, plan: &Plan, trial: TrialId) -> Reques
 /// adds that when it is started.
 fn watch(mode: Mode) -> Option<Watch> {
     match mode {
-        Mode::Timed | Mode::Sample => None,
+        Mode::Timed | Mode::Account | Mode::Sample => None,
         Mode::Layout => Some(Watch::Layout { allocations: LISTED_ALLOCATIONS }),
         Mode::Counters => Some(Watch::Counters),
         Mode::Memcheck | Mode::Simulate => Some(Watch::Valgrind),

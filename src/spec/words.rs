@@ -121,8 +121,8 @@ pub static ALLOWANCES: &[Word] = &[built("semantics", "structures whose operatio
 /// Instruments, in registry order.
 pub static INSTRUMENTS: &[Word] = &[
     built("accounting", "counts allocations in trials of its own: bytes per key, leaks"),
-    planned("counters", "hardware counters per operation"),
-    planned("profile", "samples call stacks in trials of its own"),
+    built("counters", "counts and simulates what the processor does for an operation, in trials of its own"),
+    built("profile", "samples call stacks in trials of its own"),
 ];
 
 /// Sanity checks, in registry order.
@@ -136,10 +136,10 @@ pub static CHECKS: &[Word] = &[
     built("identity", "each record is of a planned trial and asked for what the plan says"),
     planned("empty", "operations on an empty structure"),
     planned("read-only", "a mix of lookups only scales"),
-    planned("layout", "the address space layout does not decide the ranking"),
+    built("layout", "nodes lie together, and apart from those of other threads"),
     built("trial-length", "longer trials are as fast, and as fast at their end as at their start"),
     built("key-range", "no claim that is silent about the key range is contradicted at another size"),
-    planned("leaks", "nothing is leaked"),
+    built("leaks", "nothing is leaked, and nothing is touched that is not the structure's"),
     planned("contention", "throughput falls with contention as it must"),
     built("reclamation", "what is removed is given back while the trial lasts"),
     planned("variance", "trials of a cell agree"),

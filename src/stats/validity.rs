@@ -103,7 +103,10 @@ fn request_faults(trial: &Trial, plan: &Plan, cell: Cell) -> Vec<String> {
     let mode = plan.probe_of(trial.trial).map(|probe| probe.mode);
     match (trial.trial.kind, mode.and_then(Mode::operations), request.length) {
         (BlockKind::Account, _, Length::Accounting { .. }) => {}
-        (BlockKind::Probe, Some(planned), Length::Operations { operations }) => {
+        (BlockKind::Probe, Some(planned), Length::Operations { operations }) if mode != Some(Mode::Account) => {
+            differs.unless_equal("operations", &operations, &planned);
+        }
+        (BlockKind::Probe, Some(planned), Length::Accounting { operations }) if mode == Some(Mode::Account) => {
             differs.unless_equal("operations", &operations, &planned);
         }
         (BlockKind::Measure | BlockKind::Probe, None, Length::Nanos(asked)) => {

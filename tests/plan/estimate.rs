@@ -102,6 +102,7 @@ fn record(n_threads: usize, n_samples: usize) -> Trial {
             swapped_pages: Some(0),
             throttled: Some(0),
         },
+        watched: None,
     }
 }
 

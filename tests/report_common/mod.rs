@@ -327,6 +327,7 @@ fn made_up(plan: &Plan, id: TrialId, position: u32, draws: &mut Draws) -> Trial 
             swapped_pages: Some(0),
             throttled: None,
         },
+        watched: None,
     }
 }
 

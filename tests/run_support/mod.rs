@@ -75,6 +75,7 @@ pub fn record(cell: u32) -> Trial {
             stderr: "a \"quoted\"\nline, and ü".to_owned(),
         },
         interference: Interference { steal_ns: Some(7), ..Interference::default() },
+        watched: None,
     }
 }
 

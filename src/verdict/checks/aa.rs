@@ -4,17 +4,16 @@
 //! The two are probes with as many trials each, which stand in the same blocks in random order, so that drift of the
 //! machine falls on both. They go through the machinery of all comparisons, at a level of its own.
 
-use super::{
-    Check, Exhibit, Grade, Info, Verdict,
-    beside::{columns, competing, unknown},
-};
+use super::{Check, Exhibit, Grade, Info, Verdict};
 use crate::{
     plan::{Ground, Mode, Probe, probe::Change, probe::Setting},
     spec::value::{Parameter, Value},
     stats::{Answer, Comparison, Description, Interval, bootstrap, describe},
     units::Nanos,
     verdict::{
-        Decision, Evidence, claims,
+        Decision, Evidence,
+        beside::{columns, competing, unknown},
+        claims,
         number::{counted, mops, p_value, percent, ratio, ratio_interval},
     },
 };
@@ -33,6 +32,10 @@ const LEVEL: f64 = 0.005;
 /// Two labels of one cell whose medians differ by more are not told apart by chance alone: on 20 runs without a fault on
 /// two cores that are shared with a hypervisor they differed by at most 5 %.
 const FAIL_SHARE: f64 = 0.1;
+
+/// With a noise floor above this the machine changed its speed meanwhile: nothing could be claimed on it, and to call
+/// every difference noise would say more than is known.
+const UNSTEADY_SHARE: f64 = 0.25;
 
 static INFO: Info = Info {
     name: "aa",
@@ -79,8 +82,15 @@ impl Check for AgainstItself {
             let needed = bootstrap::MIN_N;
             return unknown(&INFO, format!("{n_left} and {n_right} trials count, {needed} of each are needed"));
         };
-        let below = below(evidence, found.floor);
         let labels = [left, right].map(|side| side.cell.structure().label.as_str());
+        if found.floor > 1.0 + UNSTEADY_SHARE {
+            let exhibits = vec![found.exhibit(labels, [&values[0], &values[1]])];
+            return Verdict {
+                exhibits,
+                ..unknown(&INFO, found.sentence() + ": the machine was not steady enough to tell")
+            };
+        }
+        let below = below(evidence, found.floor);
         let mut exhibits = vec![found.exhibit(labels, [&values[0], &values[1]])];
         exhibits.extend((!below.is_empty()).then(|| exhibit_below(&below)));
         let mut summary = found.sentence();

@@ -7,10 +7,7 @@
 //! Sizes that the plan has are read from its own trials. A size that a structure is too slow to be filled to is replaced by
 //! the largest power of ten below, and the verdict says so.
 
-use super::{
-    Check, Exhibit, Grade, Info, Verdict,
-    beside::{columns, competing, own_cell, unknown},
-};
+use super::{Check, Exhibit, Grade, Info, Verdict};
 use crate::{
     plan::{Cell, Ground, Mode, Plan, Probe, probe::Change, probe::Setting},
     spec::{
@@ -20,7 +17,9 @@ use crate::{
     stats::describe::median,
     units::{BasisPoints, Nanos, count},
     verdict::{
-        Decision, Evidence, claims,
+        Decision, Evidence,
+        beside::{columns, competing, own_cell, unknown},
+        claims,
         evidence::Probed,
         number::{NONE, counted, mops, ratio},
     },

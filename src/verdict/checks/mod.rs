@@ -12,12 +12,13 @@ use crate::{
 
 mod aa;
 mod allocator;
-mod beside;
 mod checksum;
 mod duration;
 mod fairness;
 mod identity;
 mod key_range;
+mod layout;
+mod leaks;
 mod pinning;
 mod prefill;
 mod reclamation;
@@ -32,6 +33,8 @@ pub static ALL: &[&dyn Check] = &[
     &allocator::Allocator,
     &fairness::Fairness,
     &identity::Identity,
+    &layout::Layout,
+    &leaks::Leaks,
     &trial_length::TrialLength,
     &key_range::KeyRange,
     &reclamation::Reclaiming,
@@ -144,9 +147,8 @@ pub struct Row {
     pub grade: Grade,
 }
 
-/// Returns the trials that the check or instrument of a name needs beside the cells of a plan: none for a name that is
-/// not known.
-pub fn probes(name: &str, ground: &Ground<'_>) -> Vec<Probe> {
+/// Returns the trials that the check of a name needs beside the cells of a plan: none for a name that is not known.
+pub(super) fn probes(name: &str, ground: &Ground<'_>) -> Vec<Probe> {
     let check = ALL.iter().find(|check| check.info().name == name);
     check.map_or_else(Vec::new, |check| check.probes(ground))
 }

@@ -9,10 +9,7 @@ use rare_workloads::{
     structures::{self, Reclaims},
 };
 
-use super::{
-    Check, Exhibit, Grade, Info, Verdict,
-    beside::{columns, competing, unknown},
-};
+use super::{Check, Exhibit, Grade, Info, Verdict};
 use crate::{
     plan::{Cell, Ground, Mode, Plan, Probe, probe::Change, probe::Setting},
     spec::value::{Parameter, Value},
@@ -20,6 +17,7 @@ use crate::{
     units::{Nanos, count},
     verdict::{
         Evidence,
+        beside::{columns, competing, unknown},
         evidence::{Probed, Replied},
         number::{bytes, mops, percent, ratio},
     },
@@ -230,7 +228,8 @@ impl OfStructure {
         let a_operation = without.and_then(|none| Some(none.unreclaimed? / none.operations.filter(|&n| n > 0.0)?));
         match a_operation {
             Some(a_operation) => Some(a_operation * of.operations?),
-            None => of.removals,
+            // At least what is held was retired.
+            None => Some(of.removals?.max(of.unreclaimed.unwrap_or(0.0))),
         }
     }
 

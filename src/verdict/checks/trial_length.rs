@@ -8,10 +8,7 @@
 
 use rare_workloads::protocol::Reclamation;
 
-use super::{
-    Check, Exhibit, Grade, Info, Verdict,
-    beside::{columns, competing, own_cell, unknown},
-};
+use super::{Check, Exhibit, Grade, Info, Verdict};
 use crate::{
     plan::{Ground, Mode, Probe, probe::Change, probe::Setting},
     spec::value::{Parameter, Value},
@@ -22,6 +19,7 @@ use crate::{
     units::Nanos,
     verdict::{
         Evidence,
+        beside::{columns, competing, own_cell, unknown},
         evidence::Probed,
         number::{counted, mops, p_value, percent, ratio},
     },
