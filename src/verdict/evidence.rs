@@ -148,17 +148,20 @@ impl<'a> Evidence<'a> {
         probed.into_iter().map(|(_, probed)| probed).collect()
     }
 
+    /// Iterates over the valid trials of a probe.
+    pub fn valid<'p>(&self, probed: &'p Probed<'a>) -> impl Iterator<Item = &'p Replied<'a>> + use<'p, 'a> {
+        let summaries = &self.summary.trials;
+        let is_valid = move |replied: &&Replied| summaries[replied.record_idx].standing == Standing::Instrumented;
+        probed.trials.iter().filter(is_valid)
+    }
+
     /// Iterates over the valid timed trials of a probe, each with its throughput in operations per second.
     pub fn valid_timed<'p>(
         &self,
         probed: &'p Probed<'a>,
     ) -> impl Iterator<Item = (&'p Replied<'a>, f64)> + use<'p, 'a> {
         let summaries = &self.summary.trials;
-        probed.trials.iter().filter_map(move |replied| {
-            let summary = &summaries[replied.record_idx];
-            let valid = summary.throughput.filter(|_| summary.standing == Standing::Instrumented);
-            Some((replied, valid?))
-        })
+        self.valid(probed).filter_map(move |replied| Some((replied, summaries[replied.record_idx].throughput?)))
     }
 
     /// Returns the throughputs of the valid timed trials of a probe, in operations per second.

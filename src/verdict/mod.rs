@@ -2,6 +2,7 @@
 //!
 //! Pure. Must not alter or leave out data: what makes a trial invalid is `stats::validity`, and it is reported here.
 
+pub(crate) mod beside;
 pub mod checks;
 pub mod claims;
 pub mod evidence;

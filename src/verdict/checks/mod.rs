@@ -10,6 +10,7 @@ use crate::{
     stats::{Fault, Law},
 };
 
+mod aa;
 mod allocator;
 mod apples;
 mod checksum;
@@ -22,11 +23,14 @@ mod generator;
 mod harness_overhead;
 mod identity;
 mod interference;
+mod key_range;
 mod layout;
 mod leaks;
 mod pinning;
 mod prefill;
 mod read_only;
+mod reclamation;
+mod trial_length;
 mod variance;
 
 /// Every check that is built, in the order in which reports list them.
@@ -42,13 +46,17 @@ pub static ALL: &[&dyn Check] = &[
     &read_only::ReadOnly,
     &layout::Layout,
     &leaks::Leaks,
+    &trial_length::TrialLength,
+    &key_range::KeyRange,
     &contention::Contention,
+    &reclamation::Reclaiming,
     &variance::Variance,
     &harness_overhead::HarnessOverhead,
     &generator::Generator,
     &interference::Disturbance,
     &false_sharing::FalseSharing,
     &apples::Apples,
+    &aa::AgainstItself,
 ];
 
 /// Iterates over the checks that a spec may name and that are not built yet, with what they would tell: a report lists
