@@ -61,14 +61,7 @@ pub(super) fn not_run(context: &Context) -> Vec<(String, String)> {
     let mut names: Vec<(String, String)> = left_out
         .map(|info| (info.name.to_owned(), format!("Whether {}: the spec leaves it out.", info.rule)))
         .collect();
-    let planned = checks::planned();
-    names.extend(
-        planned.map(|(name, meaning)| (name.to_owned(), format!("Whether {meaning}: this version cannot tell."))),
-    );
-    let known = |name: &str| {
-        checks::ALL.iter().any(|check| check.info().name == name)
-            || checks::planned().any(|(planned, _)| planned == name)
-    };
+    let known = |name: &str| checks::ALL.iter().any(|check| check.info().name == name);
     let unknown = asked.iter().filter(|name| !known(name));
     names.extend(unknown.map(|name| (name.clone(), "The plan asks for it; this version does not know it.".to_owned())));
     names
