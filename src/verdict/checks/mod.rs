@@ -34,9 +34,9 @@ pub static ALL: &[&dyn Check] = &[
     &fairness::Fairness,
     &identity::Identity,
     &layout::Layout,
-    &leaks::Leaks,
     &trial_length::TrialLength,
     &key_range::KeyRange,
+    &leaks::Leaks,
     &reclamation::Reclaiming,
     &aa::AgainstItself,
 ];
