@@ -57,6 +57,8 @@ fn labels_of_one_cell_that_differ_are_told() {
     assert_eq!(judged(&with(1.0)).grade, Grade::Pass);
     let (close, far) = (judged(&with(0.95)), judged(&with(0.85)));
     assert_eq!((close.grade, far.grade), (Grade::Warn, Grade::Fail), "{} {}", close.summary, far.summary);
+    let unlike = judged(&with(0.3));
+    assert_eq!(unlike.grade, Grade::Fail, "that far apart is not unsteady: {}", unlike.summary);
     assert!(close.summary.contains("the noise floor is 5.3 %"), "{}", close.summary);
 }
 
@@ -86,6 +88,16 @@ fn a_floor_says_which_differences_may_be_noise() {
     let verdict = judged(&case);
     assert_eq!(verdict.grade, Grade::Warn, "{}", verdict.summary);
     assert_eq!(verdict.exhibits[1].rows, [["nm14", "mutex-btree", "1.03×", "a test"]]);
+}
+
+#[test]
+fn an_unsteady_machine_has_no_floor() {
+    let mut case = Case::new(&SMALL);
+    let nth = std::cell::Cell::new(0u32);
+    case.ask("aa", |_| if (nth.replace(nth.get() + 1) / 2).is_multiple_of(2) { RATE } else { RATE / 3.0 });
+    let verdict = judged(&case);
+    assert_eq!(verdict.grade, Grade::Unknown, "{}", verdict.summary);
+    assert!(verdict.summary.contains("too unsteady"), "{}", verdict.summary);
 }
 
 #[test]
@@ -147,6 +159,11 @@ fn longer_trials_that_are_slower_from_the_start_are_told() {
     let slower = judged(&sampled(|label, _| if label == "nm14" { RATE * 0.6 } else { RATE }));
     assert_eq!(slower.grade, Grade::Warn, "{}", slower.summary);
     assert!(slower.summary.contains("nm14 has 60.0 % of the throughput of a trial of 3s"), "{}", slower.summary);
+    let mut unsteady = sampled(|label, _| if label == "nm14" { RATE * 0.6 } else { RATE });
+    let slow = unsteady.trials.iter_mut().find(|trial| trial.request.structure == "mutex-btree").unwrap();
+    let Outcome::Replied(reply) = &mut slow.outcome else { unreachable!("made-up trials reply") };
+    reply.threads.iter_mut().for_each(|thread| thread.operations.contains.attempted /= 3);
+    assert_eq!(judged(&unsteady).grade, Grade::Unknown, "a machine of two speeds tells nothing of lengths");
     let mut without = sampled(|_, _| RATE);
     without.trials.retain(|trial| trial.trial.kind != BlockKind::Probe);
     let unknown = judged(&without);
@@ -165,6 +182,7 @@ fn long_trials_are_bounded() {
         plan.probes.iter().map(|probe| probe.cell().trial_length().0 / 1_000_000).collect()
     };
     assert_eq!(lengths(200_000_000, Reclamation::Epoch), [4_000, 800, 4_000, 800]);
+    assert_eq!(lengths(1_000_000, Reclamation::Epoch), [1_000, 400, 1_000, 400]);
     assert_eq!(lengths(3_000_000_000, Reclamation::Epoch), [60_000, 12_000, 60_000, 12_000]);
     assert_eq!(lengths(10_000_000_000, Reclamation::Epoch), [60_000, 40_000, 60_000, 40_000]);
     assert!(lengths(30_000_000_000, Reclamation::Epoch).is_empty());
@@ -194,7 +212,7 @@ fn a_scheme_that_grows_like_none_is_told() {
     }
     let silent = judged(&holding(|_| None));
     assert_eq!(silent.grade, Grade::Unknown, "{}", silent.summary);
-    let few = judged(&holding(|scheme| Some(if scheme == Reclamation::None { 900 } else { 900 })));
+    let few = judged(&holding(|_| Some(900)));
     assert_eq!(few.grade, Grade::Unknown, "{}", few.summary);
 }
 
@@ -292,9 +310,11 @@ fn planted_faults_are_caught_and_sound_structures_are_not() {
     assert_eq!(code, 0, "{rows:#?}");
     assert_eq!(rows.len(), 4, "{rows:#?}");
     assert!(rows.iter().all(|row| !row.contains("**fail**")), "{rows:#?}");
-    for (control, check) in [("control-decay", "(trial-length)"), ("control-never-frees", "(reclamation)")] {
-        let (code, rows) = make(&format!("nm14, {control}"));
-        assert_eq!(code, 5, "{rows:#?}");
+    for (control, dose, check) in
+        [("control-decay", ", one_in: 500", "(trial-length)"), ("control-never-frees", "", "(reclamation)")]
+    {
+        let (code, rows) = make(&format!("nm14, {{use: {control}{dose}}}"));
+        assert_eq!(code, 5, "{control}: {rows:#?}");
         for row in rows {
             assert_eq!(row.contains("**fail**"), row.contains(check), "{row}");
             assert!(!row.contains(check) || row.contains(control), "{row}");

@@ -146,6 +146,6 @@ pub(super) static ALL: &[Planted] = &[
 
 /// A spec without a fault: two sound trees, every check.
 pub(super) const CLEAN: &str = concat!(
-    "structures: [nm14, bcco10]\nthreads: all\nkey_ranges: 1000\nmixes: {insert: 25, remove: 25, contains: 50}\n",
+    "structures: [nm14, bcco10]\nthreads: all\nkey_ranges: 100k\nmixes: {insert: 25, remove: 25, contains: 50}\n",
     "trials: {count: 5, length: 100ms}\nsanity_checks: all\n"
 );

@@ -83,21 +83,22 @@ impl Check for AgainstItself {
             return unknown(&INFO, format!("{n_left} and {n_right} trials count, {needed} of each are needed"));
         };
         let labels = [left, right].map(|side| side.cell.structure().label.as_str());
-        if found.floor > 1.0 + UNSTEADY_SHARE {
-            let exhibits = vec![found.exhibit(labels, [&values[0], &values[1]])];
-            return Verdict {
-                exhibits,
-                ..unknown(&INFO, found.sentence() + ": the machine was not steady enough to tell")
-            };
-        }
-        let below = below(evidence, found.floor);
+        let is_unsteady = found.floor > 1.0 + UNSTEADY_SHARE;
+        let below = if is_unsteady { Vec::new() } else { below(evidence, found.floor) };
         let mut exhibits = vec![found.exhibit(labels, [&values[0], &values[1]])];
         exhibits.extend((!below.is_empty()).then(|| exhibit_below(&below)));
         let mut summary = found.sentence();
         if !below.is_empty() {
             summary += &format!("; {} claimed or called real below it", counted(below.len(), "difference"));
         }
-        let grade = if below.is_empty() { found.grade() } else { found.grade().max(Grade::Warn) };
+        let grade = match found.grade() {
+            Grade::Pass if is_unsteady => {
+                summary += "; the machine was too unsteady to call differences noise that are smaller";
+                Grade::Unknown
+            }
+            Grade::Pass if !below.is_empty() => Grade::Warn,
+            grade => grade,
+        };
         Verdict { info: &INFO, grade, summary, rows: Vec::new(), exhibits }
     }
 }

@@ -10,7 +10,7 @@ use rare_workloads::{
 
 use super::{Check, Grade, Info, Row, Subject, Verdict};
 use crate::{
-    plan::Cell,
+    plan::{BlockKind, Cell},
     record::Outcome,
     spec::{
         describe,
@@ -253,7 +253,9 @@ fn harness(evidence: &Evidence, findings: &mut Findings) {
         let asked = replied.trial.request.harness;
         if is_planned { asked.fault.is_some() } else { asked != Harness::default() }
     };
-    for replied in evidence.replied().filter(spoilt) {
+    // Probes may change the harness: that is what some are for.
+    let of_cells = |replied: &super::Replied| replied.trial.trial.kind != BlockKind::Probe;
+    for replied in evidence.replied().filter(of_cells).filter(spoilt) {
         let asked = serde_json::to_string(&replied.trial.request.harness).expect("settings are plain data");
         let text = format!("the harness was set to {asked}: figures under it carry a known mistake of harnesses");
         findings.add(Grade::Warn, replied.trial.trial.cell, text);

@@ -51,6 +51,9 @@ static INFO: Info = Info {
              disturbed trials stay in every number, so look at the points of the cells it names",
 };
 
+/// Disturbed trials are named, and not warned of, as long as they are no more than one in so many.
+const RARE: usize = 50;
+
 /// See [`INFO`].
 pub(super) struct Disturbance;
 
@@ -74,6 +77,9 @@ impl Check for Disturbance {
             format!("{n_disturbed} of {n_trials} trials disturbed, such as: {}; ", row.finding)
         });
         let summary = format!("{}{}", found.unwrap_or_default(), overview(&timed));
+        // Now and then a kernel does something on every machine, and one trial of many moves no median.
+        let is_rare = n_disturbed > 0 && n_disturbed * RARE <= timed.len();
+        let worst = worst.filter(|&grade| grade == Grade::Fail || !is_rare);
         match (worst, &silent[..]) {
             (Some(grade), _) => Verdict::new(&INFO, grade, summary, rows),
             (None, []) => Verdict::new(&INFO, Grade::Pass, summary, rows),

@@ -32,7 +32,7 @@ const KEYS: u64 = 20_000;
 /// the allocator gives to each.
 const SHARED_WARN: f64 = 0.05;
 
-/// A share of neighbours of unlike kinds above which nodes and other objects alternate; two kinds in random order have
+/// A share of unlike neighbours above which nodes and other objects alternate; two kinds in random order have
 /// 0.5, nodes with a rare other object nearly 0.
 const MIXED_WARN: f64 = 0.25;
 
@@ -48,7 +48,7 @@ static INFO: Info = Info {
     rule: "threads do not share the lines of their nodes, and nodes lie together, not between other objects, and are not padded out of all \
            proportion",
     threshold: "more than 5 % of the lines of 64 bytes with blocks of several threads warn, and so do more than 25 % of \
-                neighbouring blocks of unlike kinds, and nodes of more than 256 bytes in the median",
+                neighbours of which one is no node, and nodes of more than 256 bytes in the median",
     source: "Brown, Good data structure experiments are R.A.R.E., sanity check 3 and errors 5 and 6",
     reason: "a search that meets a descriptor between any two nodes misses twice as often, whatever the algorithm",
     remedy: "allocate other objects apart from nodes or pool them; pad nodes; compare under another allocator",
@@ -128,7 +128,8 @@ pub struct Found {
     pub straddling: f64,
     /// Share of the lines that hold blocks of several threads.
     pub shared: f64,
-    /// Share of neighbours in memory, of one thread, that are of unlike kinds.
+    /// Share of neighbours in memory, of one thread, of which one is a node and the other is not; 0 where no block is known
+    /// to be one.
     pub mixed: f64,
     /// Bytes asked for by a node in the median. Where no block is known to be a node, the size that most blocks have; 0
     /// where there is none.
@@ -164,8 +165,9 @@ impl Found {
         }
         let shared = share(owners.values().filter(|threads| threads.len() > 1).count(), owners.len());
         let neighbours = || threads.iter().flat_map(|blocks| blocks.windows(2));
-        let unlike = |pair: &&[Block]| kind(&pair[0]) != kind(&pair[1]);
-        let mixed = share(neighbours().filter(unlike).count(), neighbours().count());
+        let unlike = |pair: &&[Block]| is_node(&pair[0]) != is_node(&pair[1]);
+        let n_unlike = if all().any(is_node) { neighbours().filter(unlike).count() } else { 0 };
+        let mixed = share(n_unlike, neighbours().count());
         let pitches = neighbours().map(|pair| pair[1].address - pair[0].address).collect();
         let nodes: Vec<u64> = all().filter(|block| block.kind.is_some()).map(|block| block.size).collect();
         let node = if nodes.is_empty() { commonest(all()) } else { middle(nodes) };
@@ -182,7 +184,10 @@ impl Found {
             )
         });
         let mixed = (self.mixed > MIXED_WARN).then(|| {
-            format!("{structure} under {allocator}: {} of neighbouring blocks are of unlike kinds", percent(self.mixed))
+            format!(
+                "{structure} under {allocator}: in {} of the pairs of neighbours one is no node",
+                percent(self.mixed)
+            )
         });
         let row = |finding| Row { subject: Subject::of(replied), finding, grade: Grade::Warn };
         let large = (self.node > LARGE_WARN)
@@ -203,6 +208,14 @@ fn commonest<'b>(blocks: impl Iterator<Item = &'b Block>) -> u64 {
 fn middle(mut numbers: Vec<u64>) -> u64 {
     numbers.sort_unstable();
     numbers.get(numbers.len() / 2).copied().unwrap_or(0)
+}
+
+/// How the names of node types begin.
+const NODES: [&str; 4] = ["Node", "Leaf", "Internal", "Tower"];
+
+/// Tells whether a block is known to be a node, and no descriptor of an operation.
+fn is_node(block: &Block) -> bool {
+    block.kind.as_ref().is_some_and(|kind| NODES.iter().any(|name| kind.starts_with(name)))
 }
 
 /// What a block is, as far as it is known: blocks of no known type are told apart by their sizes.
@@ -256,7 +269,8 @@ fn exhibit(rows: Vec<Vec<String>>) -> Exhibit {
         rows,
         note: "While the structure was filled. Blocks: how many of which type, the bytes asked for and set aside. On two \
                lines: blocks that would fit a line of 64 bytes and lie on two. Lines shared: by blocks of several threads. \
-               Unlike neighbours: blocks next to each other in memory of different types. Pitch: from the start of a block \
+               Unlike neighbours: pairs of blocks next to each other in memory of which one is a node and the other is not. \
+               Pitch: from the start of a block \
                to that of the next, in the median."
             .to_owned(),
     }

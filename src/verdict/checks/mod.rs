@@ -47,7 +47,10 @@ pub static ALL: &[&dyn Check] = &[
     &trial_length::TrialLength,
     &key_range::KeyRange,
     &leaks::Leaks,
+<<<<<<< HEAD
     &contention::Contention,
+=======
+>>>>>>> compare
     &reclamation::Reclaiming,
     &variance::Variance,
     &harness_overhead::HarnessOverhead,

@@ -6,6 +6,8 @@
 //! counts within a trial is a course that changes all the time; and between trials a difference that both long ones show
 //! alike, that the short ones do not show among themselves, and that not all structures share.
 
+use std::collections::BTreeSet;
+
 use rare_workloads::protocol::Reclamation;
 
 use super::{Check, Exhibit, Grade, Info, Verdict};
@@ -27,6 +29,13 @@ use crate::{
 
 /// A long trial is so many times as long as those of the plan: a minute for 3 s, as in the talk.
 const FACTOR: u64 = 20;
+
+/// No long trial is shorter, in nanoseconds: a throughput is sampled ten times a second, and its course has four parts of
+/// two samples each.
+const SHORTEST: u64 = 1_000_000_000;
+
+/// Nor is one that confirms, in nanoseconds: it has two halves of two samples each.
+const SHORTEST_CONFIRMING: u64 = 400_000_000;
 
 /// No long trial is longer, in nanoseconds.
 const LONGEST: u64 = 60_000_000_000;
@@ -50,6 +59,10 @@ const WARN_SHARE: f64 = 0.2;
 /// Trials of equal length, or of the two longer lengths, that differ by more show a machine that changes its speed.
 const UNSTEADY_SHARE: f64 = 0.2;
 
+/// Trials of one cell, or of one probe of any check, whose fastest is more times as fast as the slowest show a machine
+/// that had two speeds in this run. Those of a steady one are within a fifth of each other.
+const MOST_SPREAD: f64 = 1.5;
+
 /// From so many structures on what they have in common is the machine's.
 const MIN_STRUCTURES: usize = 3;
 
@@ -58,10 +71,10 @@ static INFO: Info = Info {
     title: "Longer trials",
     rule: "for each structure a trial twenty times as long as the plan's has the same throughput, and is as fast at its end \
            as at its start",
-    threshold: "a course that falls, or rises, by more than 3 % from each fifth of the long trial to the next, and goes the \
+    threshold: "a course that falls, or rises, by more than 3 % from each quarter of the long trial to the next, and goes the \
                 same way in a trial of four times the length, warns, and fails if the last third differs from the first by \
-                more than 25 %; a throughput that differs by more than 20 % in both longer trials warns. At most 60 s a \
-                trial, and 6 min for all structures together",
+                more than 25 %; a throughput that differs by more than 20 % in both longer trials warns. Long trials last \
+                1 s at least and 60 s at most, and 6 min for all structures together",
     source: "Brown, Good data structure experiments are R.A.R.E., sanity check 4; Kharal and Brown 2022",
     reason: "what slows down as it runs, or needs a while to settle, has no throughput of its own: the trial's length \
              chooses the number, and with it perhaps the ranking",
@@ -86,8 +99,8 @@ impl Check for TrialLength {
             };
             let leaks = base[Parameter::Reclamation as usize] == Value::Reclamation(Reclamation::None);
             let longest = if leaks { LONGEST_WITHOUT_RECLAMATION } else { LONGEST }.min(LONGEST_OF_ALL / n_bases);
-            let long = short.saturating_mul(FACTOR).min(longest);
-            let confirming = short.saturating_mul(CONFIRMING_FACTOR);
+            let long = short.saturating_mul(FACTOR).max(SHORTEST).min(longest);
+            let confirming = short.saturating_mul(CONFIRMING_FACTOR).max(SHORTEST_CONFIRMING);
             let lengths = if long < confirming { Vec::new() } else { vec![long, confirming] };
             let with = move |length| base.clone().with(Parameter::TrialLength, Value::Duration(Nanos(length)));
             lengths.into_iter().map(move |length| with(length).probe(INFO.name, Mode::Timed, 1))
@@ -103,11 +116,11 @@ impl Check for TrialLength {
         let of = |pair: &[Probed]| (pair[0].cell.structure().label.clone(), Found::new(evidence, pair));
         let found: Vec<(String, Result<Found, String>)> = probed.chunks(2).map(of).collect();
         let known = || found.iter().filter_map(|(label, found)| Some((label.as_str(), found.as_ref().ok()?)));
-        let common = common(known().map(|(_, found)| found));
+        let machine = Machine { common: common(known().map(|(_, found)| found)), is_steady: is_steady(evidence) };
         let judged: Vec<(Grade, String)> = found
             .iter()
             .map(|(label, found)| match found {
-                Ok(found) => found.judge(label, common),
+                Ok(found) => found.judge(label, &machine),
                 Err(missing) => (Grade::Unknown, format!("{label}: {missing}")),
             })
             .collect();
@@ -173,8 +186,7 @@ impl Found {
         [self.speeds[1] / self.speeds[0], self.speeds[2] / self.speeds[0]]
     }
 
-    /// Judges one structure; `common` is what all have in common.
-    fn judge(&self, label: &str, common: f64) -> (Grade, String) {
+    fn judge(&self, label: &str, machine: &Machine) -> (Grade, String) {
         let of_thirds = self.course.ratio();
         if self.course.is_steady && (of_thirds < 1.0) == (self.confirming < 1.0) {
             let text = format!(
@@ -187,10 +199,11 @@ impl Found {
             return (if is_far { Grade::Fail } else { Grade::Warn }, text);
         }
         let [long, confirming] = self.of_lengths();
-        if !is_beyond(long / common, WARN_SHARE) || !is_beyond(confirming / common, WARN_SHARE) {
+        let differs = |ratio: f64| is_beyond(ratio, WARN_SHARE) && is_beyond(ratio / machine.common, WARN_SHARE);
+        if !differs(long) || !differs(confirming) {
             return (Grade::Pass, String::new());
         }
-        if self.spread > 1.0 + UNSTEADY_SHARE || is_beyond(long / confirming, UNSTEADY_SHARE) {
+        if !machine.is_steady || self.spread > 1.0 + UNSTEADY_SHARE || is_beyond(long / confirming, UNSTEADY_SHARE) {
             let text = format!("{label}: trials of one length differ as much as those of different lengths");
             return (Grade::Unknown, text);
         }
@@ -204,6 +217,26 @@ impl Found {
         );
         (Grade::Warn, text)
     }
+}
+
+/// What the run tells of the machine.
+struct Machine {
+    /// See [`common`].
+    common: f64,
+    /// See [`is_steady`].
+    is_steady: bool,
+}
+
+/// Tells whether no cell and no probe has two trials of which one is far slower: the machine had one speed.
+fn is_steady(evidence: &Evidence) -> bool {
+    let purposes: BTreeSet<&str> = evidence.plan.probes.iter().map(|probe| probe.purpose.as_str()).collect();
+    let probed = purposes.into_iter().flat_map(|purpose| evidence.probes(purpose));
+    let probed = probed.map(|probed| evidence.throughputs(&probed));
+    let mut all = evidence.summary.cells.iter().map(|cell| cell.values.clone()).chain(probed);
+    all.all(|values| match describe::describe(&values) {
+        Some(described) => described.max <= described.min * MOST_SPREAD,
+        None => true,
+    })
 }
 
 /// The median ratio of long to short over all structures, which is the machine's; 1 where there are too few of them.
@@ -242,13 +275,13 @@ fn exhibit<'f>(found: impl Iterator<Item = (&'f str, &'f Found)>) -> Exhibit {
             ("long: last third over first", Some("")),
             ("tau", Some("")),
             ("p of a trend", Some("")),
-            ("every fifth falls or rises", None),
+            ("every quarter falls or rises", None),
             ("confirming: second half over first", Some("")),
         ]),
         rows: found.map(row).collect(),
         note: "The quartiles are over the moments of a trial, a tenth of a second each. Tau is Kendall's, of throughput and \
                time: -1 if each moment is slower than the one before. A machine that changes its speed shows a trend and \
-               different thirds as well, but not a change from each fifth to the next."
+               different thirds as well, but not a change from each quarter to the next."
             .to_owned(),
     }
 }
