@@ -47,10 +47,7 @@ pub static ALL: &[&dyn Check] = &[
     &trial_length::TrialLength,
     &key_range::KeyRange,
     &leaks::Leaks,
-<<<<<<< HEAD
     &contention::Contention,
-=======
->>>>>>> compare
     &reclamation::Reclaiming,
     &variance::Variance,
     &harness_overhead::HarnessOverhead,
