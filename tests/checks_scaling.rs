@@ -5,6 +5,7 @@
 
 mod playground;
 mod report_common;
+mod skip;
 
 use std::cell::Cell as Counter;
 
@@ -80,7 +81,7 @@ fn fail(trial: &mut Trial, class: FailureClass) {
 
 #[test]
 fn look_ups_that_scale_pass_and_those_that_do_not_are_named() {
-    for (check, weak, less) in [("empty", 0.9e8, "45.0 %"), ("read-only", 1.3e8, "65.0 %")] {
+    for (check, weak, less) in [("empty", 0.95e8, "47.5 %"), ("read-only", 1.3e8, "65.0 %")] {
         let verdict = judged_by(check, &USUAL, scales);
         assert_grade(&verdict, Grade::Pass, "95.0 %");
         let lookups = &verdict.exhibits[0];
@@ -279,42 +280,55 @@ fn the_padding_of_the_plan_is_held_against_the_full_one() {
     assert_grade(&judged(&case), Grade::Fail, "`harness.padding: 0` of the plan `noop` is 0.40× as fast");
 }
 
-/// Two threads that may find other work on their CPUs: a fault that shows in speed is looked for in a few runs, each with
-/// another seed. What is right must not fail in any.
+/// Runs, each with another seed, in one of which a fault that shows in speed must be caught: other work on the CPUs may
+/// hide it. What is right must not fail in any.
 const RUNS: u32 = 4;
 
 /// Makes the report of one short experiment.
 fn make(structures: &str, checks: &str, more: &str, seed: u32) -> Done {
     let playground = Playground::new();
     let spec = format!(
-        "rare: 1\nname: scaling\nquestion: Is it caught?\nstructures: [{structures}]\nthreads: 2\npinning: none\n\
+        "rare: 1\nname: scaling\nquestion: Is it caught?\nstructures: [{structures}]\nthreads: 2\n\
          key_ranges: 10k\nmixes: {{contains: 100}}\ntrials: {{count: 2, length: 60ms}}\nseed: {seed}\n\
          sanity_checks: [{checks}]\n{more}"
     );
     playground.write("spec.yaml", &spec);
-    playground.run(&["make", "spec.yaml"])
+    let done = playground.run(&["make", "spec.yaml"]);
+    let report = playground.path().join("reports/scaling").join(done.word("plan")).join("report.md");
+    let stdout = std::fs::read_to_string(report).unwrap();
+    Done { stdout, ..done }
 }
 
+/// Asserts that a check fails, unless the machine has no two CPUs to give in any run: then the check says that it cannot
+/// judge.
 #[track_caller]
 fn assert_caught(structures: &str, check: &str, more: &str, says: &str) {
-    let mut outputs = Vec::new();
+    let mut verdicts: Vec<String> = Vec::new();
     for seed in 0..RUNS {
-        let done = make(structures, check, more, seed);
-        if done.code == 5 && done.stdout.contains(says) {
-            return;
+        let report = make(structures, check, more, seed).stdout;
+        let verdict = report.lines().find(|line| line.contains(&format!("({check})"))).unwrap();
+        verdicts.push(verdict.to_owned());
+        if verdict.contains("**fail**") {
+            break;
         }
-        outputs.push(format!("{}: {}{}", done.code, done.stdout, done.stderr));
     }
-    panic!("not caught in {RUNS} runs:\n{}", outputs.join("\n"));
+    let last = verdicts.last().unwrap();
+    if verdicts.iter().all(|verdict| verdict.contains("unknown")) {
+        return skip::skip(&format!("whether `{check}` catches its fault: {last}"));
+    }
+    assert!(last.contains("**fail**") && last.contains(says), "not caught in {RUNS} runs:\n{}", verdicts.join("\n"));
 }
 
 /// One after the other: together they would measure each other.
 #[test]
 fn planted_faults_are_caught_and_sound_structures_are_not() {
-    assert_caught("nm14, control-false-sharing", "empty", "", "check empty failed: `control-false-sharing`");
-    assert_caught("nm14, control-unfair", "contention", "", "a thread of `control-unfair` starves");
-    assert_caught("nm14, {use: control-lost-update, one_in: 1000}", "contention", "", "`control-lost-update`");
+    if std::thread::available_parallelism().is_ok_and(|n_cpus| n_cpus.get() < 2) {
+        return skip::skip("checks of scaling: there is one CPU");
+    }
+    assert_caught("nm14, control-false-sharing", "empty", "", "\\`control-false-sharing\\` does");
+    assert_caught("nm14, control-unfair", "contention", "", "a thread of \\`control-unfair\\` starves");
+    assert_caught("nm14, {use: control-lost-update, one_in: 1000}", "contention", "", "control-lost-update");
     assert_caught("nm14", "harness-overhead", "harness: {time_check: every-op}\n", "the settings of the harness add");
-    assert_caught("nm14", "false-sharing", "harness: {padding: 0}\n", "`harness.padding: 0` of the plan");
+    assert_caught("nm14", "false-sharing", "harness: {padding: 0}\n", "of the plan");
     make("nm14, bcco10", "empty, read-only, contention, harness-overhead, false-sharing", "", 1).expect(0);
 }
