@@ -2,126 +2,24 @@
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests may fail like tests")]
 
+mod worker_support;
+
 use std::{
     collections::BTreeMap,
     fs::File,
-    io::{self, Read, Write},
-    os::{
-        fd::{AsRawFd, OwnedFd},
-        unix::process::CommandExt,
-    },
     path::Path,
     process::{Command, Output, Stdio},
-    sync::{Mutex, PoisonError},
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use rare_workloads::{
     identity::{Identity, SOURCE_SHA256},
-    nodes::Nodes,
     protocol::{
-        ALLOCATOR_VARIABLE, AllocatorRequest, Balance, Distribution, FORMAT, Length, Mix, Preload, Reclamation, Reply,
-        Request,
-        frame::{self, Frame, FrameError},
+        ALLOCATOR_VARIABLE, AllocatorRequest, Balance, Length, Mix, Preload, Reclamation, Request,
+        frame::{self, FrameError},
     },
 };
-
-const WORKER: &str = env!("CARGO_BIN_EXE_rare-worker");
-
-/// Trials that are timed run one after the other.
-static ONE_TRIAL: Mutex<()> = Mutex::new(());
-
-fn request(allocator: &str) -> Request {
-    Request {
-        format: FORMAT,
-        structure: "mutex-btree".to_owned(),
-        structure_parameters: BTreeMap::new(),
-        reclamation: Reclamation::Epoch,
-        allocator: AllocatorRequest { name: allocator.to_owned(), preload: None },
-        cpus: vec![None, None],
-        key_range: 1_000,
-        mix: Mix { insert: 2_500, remove: 2_500, contains: 5_000, range: 0 },
-        range_keys: None,
-        distribution: Distribution::Uniform,
-        prefill_keys: 500,
-        length: Length::Nanos(100_000_000),
-        seed: u64::MAX - 1,
-        nice: 0,
-        nodes: Nodes::PLAIN,
-        harness: rare_workloads::protocol::Harness::default(),
-        watch: None,
-    }
-}
-
-struct Ended {
-    frame: Result<Frame, FrameError>,
-    stderr: String,
-    code: Option<i32>,
-    /// From the spawning to the reaping.
-    wall: Duration,
-}
-
-impl Ended {
-    fn reply(self) -> Reply {
-        match self.frame {
-            Ok(Frame::Reply(reply)) => *reply,
-            other => panic!("{other:?}, standard error: {}", self.stderr),
-        }
-    }
-
-    fn refusal(self) -> String {
-        match self.frame {
-            Ok(Frame::Refusal(reason)) => reason,
-            other => panic!("{other:?}, standard error: {}", self.stderr),
-        }
-    }
-}
-
-/// Runs the worker on these bytes with this environment alone.
-fn run_bytes(bytes: &[u8], environment: &[(&str, &str)]) -> Ended {
-    run_command(Command::new(WORKER), bytes, environment)
-}
-
-fn run_command(mut command: Command, bytes: &[u8], environment: &[(&str, &str)]) -> Ended {
-    let _alone = ONE_TRIAL.lock().unwrap_or_else(PoisonError::into_inner);
-    let (mut reply_end, worker_end) = io::pipe().unwrap();
-    let worker_end = OwnedFd::from(worker_end);
-    command.env_clear().envs(environment.iter().copied());
-    command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
-    let raw = worker_end.as_raw_fd();
-    let redirect = move || {
-        // SAFETY: duplicates one number onto another; the descriptor is open until after the spawning.
-        let descriptor = unsafe { libc::dup2(raw, 3) };
-        if descriptor < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
-    };
-    // SAFETY: the closure only calls dup2, which is allowed between fork and exec.
-    unsafe { command.pre_exec(redirect) };
-    let began = Instant::now();
-    let mut worker = command.spawn().unwrap();
-    drop(worker_end);
-    let mut stdin = worker.stdin.take().unwrap();
-    // A worker that refuses at once may close its input early.
-    let _ = stdin.write_all(bytes);
-    drop(stdin);
-    let mut reply = Vec::new();
-    reply_end.read_to_end(&mut reply).unwrap();
-    let output = worker.wait_with_output().unwrap();
-    let wall = began.elapsed();
-    Ended {
-        frame: frame::decode(&reply),
-        stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
-        code: output.status.code(),
-        wall,
-    }
-}
-
-fn run_with(request: &Request, environment: &[(&str, &str)]) -> Ended {
-    run_bytes(&serde_json::to_vec(request).unwrap(), environment)
-}
-
-fn run(request: &Request) -> Ended {
-    run_with(request, &[(ALLOCATOR_VARIABLE, &request.allocator.name)])
-}
+use worker_support::{WORKER, request, run, run_bytes, run_command, run_with};
 
 #[test]
 fn every_allocator_serves_and_proves_it() {
@@ -173,7 +71,7 @@ fn runs_under_valgrind() {
     let check = |request: &Request, expected: i32| {
         let mut command = Command::new("valgrind");
         command.args(["--quiet", "--fair-sched=yes", "--leak-check=full", "--errors-for-leak-kinds=definite,possible"]);
-        let suppressions = concat!("--suppressions=", env!("CARGO_MANIFEST_DIR"), "/workloads/valgrind.supp");
+        let suppressions = concat!("--suppressions=", env!("CARGO_MANIFEST_DIR"), "/src/tools/valgrind.supp");
         command.args([suppressions, "--error-exitcode=99", WORKER]);
         let ended = run_command(command, &serde_json::to_vec(request).unwrap(), &[(ALLOCATOR_VARIABLE, "system")]);
         assert_eq!(ended.code, Some(expected), "{}", ended.stderr);
@@ -181,11 +79,12 @@ fn runs_under_valgrind() {
     };
     check(&request("system"), 0);
     // A timed trial leaves its structure whole, and memcheck does not follow the tagged pointers of this one: leaks are
-    // sought in accounting trials, which drop it.
-    let length = Length::Accounting { operations: 1_000 };
-    let counted = Request { structure: "nm14".to_owned(), length, ..request("system") };
-    check(&counted, 0);
-    check(&Request { reclamation: Reclamation::None, ..counted }, 99);
+    // sought in trials of a number of operations, which drop it.
+    for length in [Length::Accounting { operations: 1_000 }, Length::Operations { operations: 1_000 }] {
+        let dropped = Request { structure: "nm14".to_owned(), length, ..request("system") };
+        check(&dropped, 0);
+        check(&Request { reclamation: Reclamation::None, ..dropped }, 99);
+    }
 }
 
 #[test]
@@ -319,6 +218,7 @@ fn requests_that_cannot_be_honoured_are_refused_in_words() {
         (Request { range_keys: Some(10), ..sound() }, "no operation has the size of range queries"),
         (Request { length: Length::Nanos(0), ..sound() }, "no length"),
         (Request { length: Length::Accounting { operations: 0 }, ..sound() }, "no length"),
+        (Request { length: Length::Operations { operations: 0 }, ..sound() }, "no length"),
         (Request { nice: 5, ..sound() }, "the nice level is 0, the request expects 5"),
     ];
     for (request, expected) in cases {
@@ -334,7 +234,7 @@ fn garbled_requests_are_refused() {
         (String::new(), "not one"),
         ("{".to_owned(), "not one"),
         ("[]".to_owned(), "tells no format"),
-        (sound.replace("\"format\":2", "\"format\":3"), "request format 3, this worker reads 2"),
+        (sound.replace("\"format\":3", "\"format\":4"), "request format 4, this worker reads 3"),
         (sound.replace("\"nice\":0", "\"nice\":0,\"turbo\":true"), "turbo"),
         (sound.replace("\"key_range\":1000", "\"key_range\":1e3"), "not one"),
         (format!("{sound}{}", " ".repeat(1 << 20)), "longer than 1048576 bytes"),

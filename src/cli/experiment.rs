@@ -28,7 +28,11 @@ pub(super) struct Experiment {
 impl Experiment {
     /// Reads, checks and plans a spec; warnings and mistakes go to the console.
     pub fn load(console: &Console, path: &Path, quick: bool) -> Result<Self, Failure> {
-        let source = read(path)?;
+        Self::compile(console, read(path)?, quick)
+    }
+
+    /// Checks and plans the text of a spec; warnings and mistakes go to the console.
+    pub fn compile(console: &Console, source: Source, quick: bool) -> Result<Self, Failure> {
         let compiled = spec::compile(&source, quick).map_err(|mistakes| refuse(console, &mistakes, &source))?;
         if !compiled.warnings.is_empty() {
             console.diagnostics(&compiled.warnings, &source);

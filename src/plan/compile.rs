@@ -19,6 +19,9 @@ use crate::spec::{
 /// The instrument that adds a block of counted trials.
 pub(super) const ACCOUNTING: &str = "accounting";
 
+/// What the comparisons of a spec are called by whoever tells their probes.
+pub const COMPARE: &str = "compare";
+
 impl Plan {
     /// Compiles `spec`: bounds it, expands it into cells, adds the probes that `prober` tells for its checks and
     /// instruments, and orders the trials.
@@ -81,8 +84,9 @@ impl Plan {
 
     /// What the checks and instruments of `spec` ask for beside the cells.
     fn probed(&self, spec: &Spec, prober: Prober) -> Vec<Probe> {
-        let ground = Ground::new(self, spec.n_trials);
-        spec.checks.iter().chain(&spec.instruments).flat_map(|name| prober(name, &ground)).collect()
+        let pairs = spec.compare.iter().filter_map(|compare| self.pair(compare)).collect();
+        let ground = Ground::new(self, spec.n_trials, pairs);
+        spec.checks.iter().chain(&spec.instruments).chain(&[COMPARE]).flat_map(|name| prober(name, &ground)).collect()
     }
 
     /// Returns the members of a block, ascending: every cell, or every probe that has a trial of this index.
@@ -113,6 +117,8 @@ fn check_rules(spec: &Spec, plan: &Plan, mut faults: Vec<RuleFault>) -> Result<(
         at: claim.at.clone(),
         problem: RuleProblem::ClaimsNothing { structure: structure.clone() },
     }));
+    let unpaired = spec.compare.iter().filter(|compare| plan.pair(compare).is_none());
+    faults.extend(unpaired.map(|it| RuleFault { at: it.at.clone(), problem: RuleProblem::ComparesNothing }));
     if spec.quick || faults.is_empty() { Ok(()) } else { Err(PlanError::Rules(faults)) }
 }
 

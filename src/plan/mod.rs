@@ -22,6 +22,7 @@ mod rules;
 mod seeds;
 mod walk;
 
+pub use compile::COMPARE;
 pub use error::{Limit, PlanError, PlanReadError, RuleFault, RuleProblem};
 pub use estimate::{ACCOUNTING_OPERATIONS, Estimate};
 pub use listing::listing;

@@ -4,7 +4,7 @@ use std::{fmt, str::FromStr};
 
 use rare_workloads::{
     nodes::{Nodes, Pool},
-    protocol::{Distribution, Mix, Reclamation},
+    protocol::{Distribution, Fault, GeneratorKind, Harness, Mix, Padding, Reclamation, TimeCheck},
 };
 
 use super::probe::{Probe, Setting};
@@ -225,6 +225,14 @@ impl<'p> Cell<'p> {
         }
     }
 
+    /// Returns its index in the plan; `None` for the cell of a probe, which has none.
+    pub fn cell_idx(&self) -> Option<u32> {
+        match self.0 {
+            Values::Listed(_, cell_idx) => Some(cell_idx),
+            Values::Own(_) => None,
+        }
+    }
+
     /// Returns the cell of a setting.
     pub fn of_setting(setting: &'p Setting) -> Self {
         Self(Values::Own(setting))
@@ -324,5 +332,86 @@ impl<'p> Cell<'p> {
             _ => Pool::PerThread,
         };
         Nodes { padding_bytes: u32::try_from(padding).expect("paddings are a few words of bytes"), pool }
+    }
+
+    /// Returns how the harness measures.
+    ///
+    /// # Errors
+    /// The parameter whose value this version cannot bring about.
+    pub fn harness(&self) -> Result<Harness, Parameter> {
+        Ok(Harness {
+            time_check: match *unpack!(self, TimeCheck, Word) {
+                "flag" => TimeCheck::Flag,
+                "every-op" => TimeCheck::Every(1),
+                "every-10" => TimeCheck::Every(10),
+                "every-100" => TimeCheck::Every(100),
+                "every-1000" => TimeCheck::Every(1_000),
+                _ => return Err(Parameter::TimeCheck),
+            },
+            padding: match *unpack!(self, HarnessPadding, Count) {
+                0 => Padding::None,
+                128 => Padding::Lines,
+                _ => return Err(Parameter::HarnessPadding),
+            },
+            generator: match *unpack!(self, Generator, Word) {
+                "xoshiro256++" => GeneratorKind::Xoshiro,
+                "fnv1a-alternating" => GeneratorKind::Fnv1aAlternating,
+                _ => return Err(Parameter::Generator),
+            },
+            fault: match *unpack!(self, HarnessFault, Word) {
+                "none" => None,
+                "prefill-with-replacement" => Some(Fault::PrefillWithReplacement),
+                "rotated-pins" => Some(Fault::RotatedPins),
+                "late-thread" => Some(Fault::LateThread),
+                "nominal-time" => Some(Fault::NominalTime),
+                _ => return Err(Parameter::HarnessFault),
+            },
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::spec::{fields, fields::Kind};
+
+    /// The settings of a cell whose harness is as by default, but for one value.
+    fn harness(other: Parameter, value: Value) -> Result<Harness, Parameter> {
+        // The harness looks at no other parameter.
+        let mut setting: Setting = std::array::from_fn(|_| Value::Count(0));
+        for (parameter, usual) in [
+            (Parameter::TimeCheck, Value::Word("flag")),
+            (Parameter::HarnessPadding, Value::Count(128)),
+            (Parameter::Generator, Value::Word("xoshiro256++")),
+            (Parameter::HarnessFault, Value::Word("none")),
+            (other, value),
+        ] {
+            setting[parameter as usize] = usual;
+        }
+        Cell::of_setting(&setting).harness()
+    }
+
+    #[test]
+    fn every_word_of_the_harness_is_a_setting_of_its_own() {
+        let mut settings = std::collections::BTreeSet::new();
+        let mut n_words = 0;
+        for parameter in [Parameter::TimeCheck, Parameter::Generator, Parameter::HarnessFault] {
+            let Kind::Word(words) = fields::of(parameter).kind else { panic!("{parameter:?} takes words") };
+            for word in words {
+                n_words += 1;
+                settings.insert(harness(parameter, Value::Word(word.name)).unwrap());
+            }
+        }
+        // The default of each is the same setting.
+        assert_eq!(settings.len(), n_words - 2);
+        assert!(settings.contains(&Harness::default()));
+    }
+
+    #[test]
+    fn paddings_that_there_are_not_are_named() {
+        let harness = |padding| harness(Parameter::HarnessPadding, Value::Count(padding));
+        assert_eq!(harness(0).map(|harness| harness.padding), Ok(Padding::None));
+        assert_eq!(harness(128), Ok(Harness::default()));
+        assert_eq!(harness(64), Err(Parameter::HarnessPadding));
     }
 }

@@ -102,12 +102,19 @@ impl Mode {
 pub struct Ground<'p> {
     plan: &'p Plan,
     n_trials: u32,
+    pairs: Vec<(u32, u32)>,
 }
 
 impl<'p> Ground<'p> {
-    /// `plan` has its cells, and needs no blocks yet; each cell will have `n_trials` trials.
-    pub(super) fn new(plan: &'p Plan, n_trials: u32) -> Self {
-        Self { plan, n_trials }
+    /// `plan` has its cells, and needs no blocks yet; each cell will have `n_trials` trials. `pairs` are the cells that the
+    /// spec compares.
+    pub(super) fn new(plan: &'p Plan, n_trials: u32, pairs: Vec<(u32, u32)>) -> Self {
+        Self { plan, n_trials, pairs }
+    }
+
+    /// Returns the pairs of settings that the spec compares, the base first, in its order.
+    pub fn pairs(&self) -> impl Iterator<Item = [Setting; 2]> {
+        self.pairs.iter().map(|&(base, changed)| [base, changed].map(|cell| self.plan.cell(cell).setting()))
     }
 
     /// Returns the trials of each cell, at least 1.
@@ -164,6 +171,9 @@ pub trait Change: Sized {
     /// If the registry has no such structure.
     fn with_structure(self, name: &str) -> Self;
 
+    /// Returns it with its structure under another label.
+    fn with_label(self, label: &str) -> Self;
+
     /// Returns it with a mix of operations on single keys.
     fn with_mix(self, insert: u32, remove: u32, contains: u32) -> Self;
 
@@ -192,6 +202,11 @@ impl Change for Setting {
         let parameters = structure.info.parameters.iter().map(|info| (info.name.to_owned(), info.default)).collect();
         let used = StructureUse { name: name.to_owned(), label: name.to_owned(), parameters };
         self.with(Parameter::Structure, Value::Structure(used)).supported()
+    }
+
+    fn with_label(self, label: &str) -> Self {
+        let used = StructureUse { label: label.to_owned(), ..Cell::of_setting(&self).structure().clone() };
+        self.with(Parameter::Structure, Value::Structure(used))
     }
 
     fn with_mix(self, insert: u32, remove: u32, contains: u32) -> Self {

@@ -19,7 +19,7 @@ use super::{
     model::{Block, BlockKind, FORMAT, Plan},
     probe::{Mode, Probe, Setting},
     read_value::{decimal, read_value},
-    walk::{FAMILY, order_name},
+    walk::{FAMILY, IMPLIED, order_name},
 };
 use crate::spec::{
     model::Order,
@@ -159,7 +159,7 @@ impl Settings {
     fn value<'s>(&'s self, own: &'s Self, parameter: Parameter) -> Result<&'s Value, String> {
         match (self.0.get(&parameter), own.0.get(&parameter)) {
             (Some(value), None) | (None, Some(value)) => Ok(value),
-            (None, None) => Err(format!("has no `{}`", parameter.name())),
+            (None, None) => implied(parameter).ok_or_else(|| format!("has no `{}`", parameter.name())),
             (Some(_), Some(_)) => Err(format!("has `{}`, which is held", parameter.name())),
         }
     }
@@ -201,6 +201,11 @@ impl Columns {
         places.insert(value.clone(), place);
         Ok(place)
     }
+}
+
+/// Returns the value that a parameter has where a plan leaves it out.
+fn implied(parameter: Parameter) -> Option<&'static Value> {
+    IMPLIED.iter().find(|(implied, _)| *implied == parameter).map(|(_, value)| value)
 }
 
 /// No structure can hold more keys than there are.

@@ -101,4 +101,21 @@ pub struct Interference {
     pub swapped_pages: Option<u64>,
     /// Throttling events, all CPUs.
     pub throttled: Option<u64>,
+    /// CPU time of the CPUs to which threads were pinned that went neither to the worker nor to idling, in nanoseconds. Too
+    /// small by what the worker did elsewhere. `None` where threads float, as in what follows, and in records of earlier
+    /// versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pinned_other_cpu_ns: Option<u64>,
+    /// Interrupts of devices on the CPUs to which threads were pinned.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub device_interrupts: Option<u64>,
+    /// Other interrupts there: timers, and calls of one CPU by another, most of which a trial causes itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub local_interrupts: Option<u64>,
+    /// Lowest clock rate of these CPUs before the worker was started, in kHz.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub before_khz: Option<u64>,
+    /// Lowest clock rate of these CPUs when it had ended, in kHz.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub after_khz: Option<u64>,
 }

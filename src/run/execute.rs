@@ -7,7 +7,7 @@ use std::{io, time::Duration};
 
 use rare_workloads::protocol::Request;
 
-use super::{Host, Interrupt, ResolveError, Worker, attempt, descendants, progress::Progress, resolve};
+use super::{Host, Interrupt, ResolveError, Tools, Worker, attempt, descendants, progress::Progress, resolve};
 use crate::{
     plan::{BlockKind, Plan, TrialId},
     record::{FailureClass, Trial},
@@ -23,6 +23,8 @@ pub struct Job<'a> {
     pub worker: &'a Worker,
     /// What the plan's symbols mean here.
     pub host: &'a Host,
+    /// The tools under which some trials run.
+    pub tools: &'a Tools,
     /// Where artifacts go.
     pub run: &'a RunFolder,
     /// Tries again the trials whose last attempt failed; otherwise they count as done.
@@ -212,7 +214,7 @@ impl Execution<'_> {
             request: done.request,
             outcome: done.outcome,
             interference: done.interference,
-            watched: None,
+            watched: done.watched,
         };
         if let Some(output) = done.output {
             self.job.run.write_artifact(&format!("{trial}-{}.txt", record.attempt), output.as_bytes())?;

@@ -23,11 +23,6 @@ use crate::{
     units::Bytes,
 };
 
-/// Parameters that no request carries, each with the one value under which leaving it out is the truth. A plan need not
-/// come from a spec that this version compiled.
-const IMPLICIT: [(Parameter, &str); 3] =
-    [(Parameter::TimeCheck, "flag"), (Parameter::HarnessPadding, "128"), (Parameter::Generator, "xoshiro256++")];
-
 /// Most threads of a trial: the worker runs no more.
 const THREADS_MAX: usize = 10_000;
 
@@ -87,6 +82,9 @@ pub enum ResolveError {
         /// Its value.
         value: Value,
     },
+    /// Settings of the harness that do not go with the rest of a cell, or with the CPUs of this machine.
+    #[error("cannot measure as planned: {0}")]
+    Harness(&'static str),
     /// A structure that this version does not have, or not in this way.
     #[error("this version of rare {0}")]
     Structure(String),
@@ -117,15 +115,14 @@ pub fn resolve(plan: &Plan, trial: TrialId, host: &Host) -> Result<Request, Reso
     Ok(fill(template(cell, host)?, plan, trial))
 }
 
-/// Refuses what would silently be run as something else, or not at all.
-fn supported(cell: Cell<'_>, n_threads: usize) -> Result<(), ResolveError> {
-    let other = IMPLICIT.into_iter().find(|(parameter, only)| cell.value(*parameter).to_string() != *only);
-    let parameter = match other {
-        Some((parameter, _)) => parameter,
-        None if !cell.nodes().are_known() => Parameter::NodePadding,
-        None if n_threads > THREADS_MAX => Parameter::Threads,
-        None if cell.environment_padding() > PADDING_MAX => Parameter::EnvironmentPadding,
-        None => return Ok(()),
+/// Refuses what would silently be run as something else, or not at all; returns how the harness is to measure.
+fn supported(cell: Cell<'_>, n_threads: usize) -> Result<Harness, ResolveError> {
+    let parameter = match cell.harness() {
+        Err(parameter) => parameter,
+        Ok(_) if !cell.nodes().are_known() => Parameter::NodePadding,
+        Ok(_) if n_threads > THREADS_MAX => Parameter::Threads,
+        Ok(_) if cell.environment_padding() > PADDING_MAX => Parameter::EnvironmentPadding,
+        Ok(harness) => return Ok(harness),
     };
     Err(ResolveError::Unsupported { parameter, value: cell.value(parameter).clone() })
 }
@@ -166,7 +163,7 @@ pub(super) fn template(cell: Cell<'_>, host: &Host) -> Result<Request, ResolveEr
         Threads::Count(threads) => threads as usize,
         Threads::All => host.topology.n_allowed(),
     };
-    supported(cell, n_threads)?;
+    let harness = supported(cell, n_threads)?;
     let cpus = host.topology.pin(cell.pinning(), n_threads)?;
     let (name, preload) = match cell.allocator() {
         Allocator::Linked(name) => (*name, None),
@@ -175,7 +172,7 @@ pub(super) fn template(cell: Cell<'_>, host: &Host) -> Result<Request, ResolveEr
         }
     };
     let structure = cell.structure();
-    Ok(Request {
+    let request = Request {
         format: FORMAT,
         structure: structure.name.clone(),
         structure_parameters: structure.parameters.clone(),
@@ -191,9 +188,13 @@ pub(super) fn template(cell: Cell<'_>, host: &Host) -> Result<Request, ResolveEr
         seed: 0,
         nice: i32::from(cell.priority()),
         nodes: cell.nodes(),
-        harness: Harness::default(),
+        harness,
         watch: None,
-    })
+    };
+    match request.harness_refusal() {
+        Some(reason) => Err(ResolveError::Harness(reason)),
+        None => Ok(request),
+    }
 }
 
 /// Returns what surrounds the workers of a cell.
@@ -281,8 +282,10 @@ const PER_RANGE_KEY: Duration = Duration::from_micros(1);
 pub(super) fn time_out(request: &Request) -> Duration {
     let threads = u32::try_from(request.cpus.len()).unwrap_or(u32::MAX);
     let window = match request.length {
-        // The last query of each thread, which may have to wait for those of the others.
-        Length::Nanos(nanos) => Duration::from_nanos(nanos).saturating_add(ranges(1, request).saturating_mul(threads)),
+        // A planted fault lets the threads run on for a fifth. The last query of each thread may have to wait for those of
+        // the others.
+        Length::Nanos(nanos) => Duration::from_nanos(nanos.saturating_add(nanos / 5))
+            .saturating_add(ranges(1, request).saturating_mul(threads)),
         Length::Accounting { operations } | Length::Operations { operations } => {
             per_operation(operations).saturating_add(ranges(operations, request)).saturating_mul(threads)
         }

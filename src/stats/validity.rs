@@ -31,7 +31,7 @@ pub enum Law {
     Pinning,
     /// The allocator asked for served the process.
     Allocator,
-    /// A throughput can be computed.
+    /// A throughput can be computed, from stamps that the kernel does not contradict.
     Window,
 }
 
@@ -100,6 +100,7 @@ fn request_faults(trial: &Trial, plan: &Plan, cell: Cell) -> Vec<String> {
     }
     differs.unless_equal("nice level", &request.nice, &i32::from(cell.priority()));
     differs.unless_equal("nodes", &request.nodes, &cell.nodes());
+    differs.unless_equal("harness", &Some(request.harness), &cell.harness().ok());
     let mode = plan.probe_of(trial.trial).map(|probe| probe.mode);
     match (trial.trial.kind, mode.and_then(Mode::operations), request.length) {
         (BlockKind::Account, _, Length::Accounting { .. }) => {}
@@ -209,6 +210,10 @@ fn prefill_faults(request: &Request, reply: &Reply) -> Vec<String> {
     if inserted != u128::from(request.prefill_keys) {
         details.push(format!("{inserted} keys were inserted, {} were asked", request.prefill_keys));
     }
+    // What the threads say that they inserted need not be there.
+    if reply.audit_before.size != request.prefill_keys {
+        details.push(format!("the walk finds {} keys, {} were asked", reply.audit_before.size, request.prefill_keys));
+    }
     if prefill.per_thread.len() != request.cpus.len() {
         details.push(format!("{} threads filled, {} were asked", prefill.per_thread.len(), request.cpus.len()));
     }
@@ -260,9 +265,26 @@ fn allocator_faults(request: &Request, reply: &Reply) -> Vec<String> {
     details
 }
 
+/// The kernel brings the CPU time of a thread up to date once a tick, so what it tells may fall short by one: 10 ms where
+/// the kernel ticks slowest, at 100 Hz. A reading before the window that falls short adds as much to the window.
+const TICK_NS: u64 = 10_000_000;
+
+/// No thread can have used more CPU time than passed between its stamps: one that has ran on for longer than it says.
 fn window_faults(reply: &Reply) -> Vec<String> {
-    match throughput::throughput(reply) {
-        Some(_) => Vec::new(),
-        None => vec!["no throughput: there is no thread, or one that stopped no later than it started".to_owned()],
+    if throughput::throughput(reply).is_none() {
+        return vec!["no throughput: there is no thread, or one that stopped no later than it started".to_owned()];
     }
+    let fault = |(thread_idx, thread): (usize, &ThreadReply)| {
+        let used_ns = thread.user_ns.saturating_add(thread.system_ns);
+        let measured_ns = thread.stop_ns - thread.start_ns;
+        (used_ns > measured_ns.saturating_add(TICK_NS)).then(|| {
+            let milliseconds = |nanos: u64| nanos as f64 / 1e6;
+            format!(
+                "thread {thread_idx}: {:.1} ms of CPU time within {:.1} ms by its own stamps",
+                milliseconds(used_ns),
+                milliseconds(measured_ns)
+            )
+        })
+    };
+    reply.threads.iter().enumerate().filter_map(fault).collect()
 }

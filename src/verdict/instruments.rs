@@ -1,7 +1,7 @@
 //! The instruments that explain: they judge nothing, and need trials of their own.
 
 use crate::plan::{
-    Ground, Mode, Probe,
+    COMPARE, Ground, Mode, Probe,
     probe::{Change, Setting},
 };
 
@@ -18,6 +18,10 @@ pub(super) fn probes(name: &str, ground: &Ground<'_>) -> Vec<Probe> {
     match name {
         // Both on every machine: what a processor counts and what callgrind simulates explain each other.
         COUNTERS => bases().map(in_mode(Mode::Counters)).chain(bases().map(in_mode(Mode::Simulate))).collect(),
+        COMPARE => {
+            let simulated = |setting: Setting| setting.probe(COMPARE, Mode::Simulate, 1);
+            ground.pairs().flatten().map(simulated).collect()
+        }
         PROFILE => bases().map(in_mode(Mode::Sample)).collect(),
         _ => Vec::new(),
     }

@@ -8,6 +8,8 @@ pub mod claims;
 pub mod evidence;
 pub mod instruments;
 pub(crate) mod number;
+pub(crate) mod probing;
+pub(crate) mod scaling;
 
 pub use checks::{Check, Grade, Info, Row, Verdict, judge};
 pub use claims::{ClaimDecision, Decision};

@@ -101,6 +101,7 @@ fn record(n_threads: usize, n_samples: usize) -> Trial {
             steal_ns: Some(0),
             swapped_pages: Some(0),
             throttled: Some(0),
+            ..Interference::default()
         },
         watched: None,
     }

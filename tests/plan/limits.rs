@@ -49,9 +49,9 @@ fn linked_axes_count_once_and_inclusions_count_too() {
         other => panic!("expected a refusal, not {other:?}"),
     };
     let mut spec = crossing(1_000, 3);
-    spec.zip = vec![vec![Parameter::Generator, Parameter::TimeCheck]];
+    spec.zip = vec![vec![Parameter::HarnessFault, Parameter::HarnessPadding]];
     assert_eq!(count(&spec), 1_000_000);
-    spec.include.push(specs::inclusion(1, [(Parameter::TimeCheck, vec![Value::Count(1), Value::Count(2)])]));
+    spec.include.push(specs::inclusion(1, [(Parameter::HarnessPadding, vec![Value::Count(1), Value::Count(2)])]));
     assert_eq!(count(&spec), 3_000_000);
 }
 

@@ -179,6 +179,7 @@ fn axes(shape: &Shape) -> [Vec<Value>; Parameter::COUNT] {
     set(Parameter::TimeCheck, vec![Value::Word("flag")]);
     set(Parameter::HarnessPadding, vec![Value::Count(128)]);
     set(Parameter::Generator, vec![Value::Word("xoshiro256++")]);
+    set(Parameter::HarnessFault, vec![Value::Word("none")]);
     axes
 }
 
@@ -256,6 +257,7 @@ fn spec(axes: [Vec<Value>; Parameter::COUNT], shape: &Shape) -> Spec {
         order: Order::Random,
         seed: 42,
         claims: Vec::new(),
+        compare: Vec::new(),
         mix_names: vec![(Mix { insert: 5000, remove: 5000, contains: 0, range: 0 }, "update-heavy".to_owned())],
         allow: Vec::new(),
         limits: Limits {
@@ -318,7 +320,7 @@ fn made_up(plan: &Plan, id: TrialId, position: u32, rate: Option<f64>, draws: &m
         seed: draws.next(),
         nice: 0,
         nodes: cell.nodes(),
-        harness: rare_workloads::protocol::Harness::default(),
+        harness: cell.harness().unwrap(),
         watch: None,
     };
     let usual = || rate_of(&request.structure, f64::from(n_threads), key_range as f64) * draws.around_one(0.02);
@@ -343,6 +345,7 @@ fn made_up(plan: &Plan, id: TrialId, position: u32, rate: Option<f64>, draws: &m
             steal_ns: Some(1_200_000),
             swapped_pages: Some(0),
             throttled: None,
+            ..Interference::default()
         },
         watched: None,
     }

@@ -174,6 +174,7 @@ fn value(parameter: Parameter, structure: &str, key_range: u64) -> Value {
         Parameter::TimeCheck => Value::Word("flag"),
         Parameter::HarnessPadding => Value::Count(128),
         Parameter::Generator => Value::Word("xoshiro256++"),
+        Parameter::HarnessFault => Value::Word("none"),
     }
 }
 
@@ -247,10 +248,12 @@ impl Bench {
     ) -> Result<Summary, RunError> {
         let interrupt = Interrupt::on_signals().unwrap();
         let Begun { run, mut journal, contents, .. } = self.begin(worker);
+        let tools = rare::run::Tools::default();
         let mut job = Job {
             plan: &self.plan,
             worker,
             host: &self.host,
+            tools: &tools,
             run: &run,
             retry_failed: false,
             budget: None,

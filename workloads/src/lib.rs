@@ -14,4 +14,5 @@ pub mod reclaim;
 pub mod rng;
 pub mod structures;
 mod sync;
+mod watch;
 pub mod worker;

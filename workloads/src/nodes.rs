@@ -10,11 +10,14 @@ mod pool;
 
 use std::{
     alloc::{self, Layout},
+    any::type_name,
     ptr::{self, NonNull},
     sync::atomic::{AtomicU8, Ordering::Relaxed},
 };
 
 use serde::{Deserialize, Serialize};
+
+use crate::alloc::as_kind;
 
 /// How the memory of nodes is managed in this process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -67,6 +70,8 @@ impl Nodes {
 const PAD_64: u8 = 1;
 const PAD_128: u8 = 2;
 const POOLED: u8 = 4;
+/// The type of each node is told to what lists blocks.
+const NAMED: u8 = 8;
 
 /// The setting of the process; 0 is [`Nodes::PLAIN`].
 static MODE: AtomicU8 = AtomicU8::new(0);
@@ -85,6 +90,13 @@ pub unsafe fn configure(nodes: Nodes) -> Result<(), String> {
     Ok(())
 }
 
+/// Tells the type of each node from now on to what lists blocks. It changes nothing about their memory, so nodes from
+/// before are freed as ever.
+pub(crate) fn name_kinds() {
+    // Relaxed: as in `configure`.
+    MODE.fetch_or(NAMED, Relaxed);
+}
+
 /// Allocates a node. It is freed by [`free`].
 #[inline]
 pub(crate) fn allocate<T>(node: T) -> *mut T {
@@ -101,7 +113,7 @@ pub(crate) fn allocate<T>(node: T) -> *mut T {
 #[inline]
 pub(crate) unsafe fn free<T>(node: *mut T) {
     match MODE.load(Relaxed) {
-        // SAFETY: the setting is that of the allocation (`configure`), so it was a box.
+        // SAFETY: the setting is that of the allocation (`configure`; without `NAMED` it was the same), so it was a box.
         0 => drop(unsafe { Box::from_raw(node) }),
         // SAFETY: the caller's promise.
         mode => unsafe { free_specially(mode, node) },
@@ -121,7 +133,8 @@ fn allocate_specially<T>(mode: u8, node: T) -> NonNull<T> {
     let block = pooled.unwrap_or_else(|| {
         assert!(layout.size() > 0, "a node holds something");
         // SAFETY: the size is not zero.
-        let block = unsafe { alloc::alloc(layout) };
+        let fresh = || unsafe { alloc::alloc(layout) };
+        let block = if mode & NAMED == 0 { fresh() } else { as_kind(type_name::<T>(), fresh) };
         NonNull::new(block).unwrap_or_else(|| alloc::handle_alloc_error(layout))
     });
     let place = block.cast::<T>();

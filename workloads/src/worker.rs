@@ -19,9 +19,10 @@ use crate::{
     harness::{self, Measurements},
     identity::Identity,
     nodes::{self, Nodes},
-    protocol::{AllocatorProof, FORMAT, Harness, Length, Phases, REPLY_FD, Reclamation, Reply, Request, frame},
+    protocol::{AllocatorProof, FORMAT, Length, Phases, REPLY_FD, Reclamation, Reply, Request, frame},
     reclaim::{BATCHES, hyaline::BATCH_PARAMETER},
     structures::{self, Driver, ParameterInfo, Structure},
+    watch,
 };
 
 /// Longest request that is read: a list of a thousand CPUs takes some kilobytes.
@@ -123,7 +124,7 @@ fn answer(request_bytes: &[u8], main_ns: u64) -> Result<Reply, String> {
 }
 
 /// Keeps a structure until the process ends, reachable, so that valgrind does not take all of it for lost. What it reaches
-/// by tagged pointers still looks lost: leaks are sought in accounting trials, which drop their structure.
+/// by tagged pointers still looks lost: leaks are sought in trials of a number of operations, which drop theirs.
 fn leave(structure: Option<Box<dyn Any + Send>>) {
     static LEFT: Mutex<Option<Box<dyn Any + Send>>> = Mutex::new(None);
     *LEFT.lock().expect("nothing panics under this lock") = structure;
@@ -187,12 +188,11 @@ fn validate(request: &Request) -> Result<(), String> {
         (request.range_keys == Some(0), "the range queries ask for no key"),
         (empty, "the window has no length"),
         (batch, "the batch of hyaline is out of its range"),
-        (request.harness != Harness::default(), "this worker measures in no other way"),
-        (request.watch.is_some(), "this worker is watched by nothing"),
     ];
-    match faults.into_iter().find(|(found, _)| *found) {
-        Some((_, fault)) => Err(format!("the request cannot be run: {fault}")),
-        None => Ok(()),
+    let fault = faults.into_iter().find(|(found, _)| *found).map(|(_, fault)| fault);
+    match fault.or_else(|| request.harness_refusal()) {
+        Some(fault) => Err(format!("the request cannot be run: {fault}")),
+        None => request.watch.as_ref().map_or(Ok(()), watch::admit),
     }
 }
 
@@ -225,8 +225,8 @@ fn reply(request_sha256: String, allocator: AllocatorProof, nice: i32, main_ns: 
         audit_after: measured.audit_after,
         memory: measured.memory,
         accounting: measured.accounting,
-        layout: None,
-        counters: None,
+        layout: measured.layout,
+        counters: measured.counters,
         phases: Phases {
             start_ns: measured.threads_started_ns - main_ns,
             audit_ns: measured.audit_ns,

@@ -8,7 +8,7 @@ use crate::{
     },
     verdict::{
         Verdict,
-        checks::{self, Exhibit},
+        checks::{self, Exhibit, Subject},
     },
 };
 
@@ -61,14 +61,7 @@ pub(super) fn not_run(context: &Context) -> Vec<(String, String)> {
     let mut names: Vec<(String, String)> = left_out
         .map(|info| (info.name.to_owned(), format!("Whether {}: the spec leaves it out.", info.rule)))
         .collect();
-    let planned = checks::planned();
-    names.extend(
-        planned.map(|(name, meaning)| (name.to_owned(), format!("Whether {meaning}: this version cannot tell."))),
-    );
-    let known = |name: &str| {
-        checks::ALL.iter().any(|check| check.info().name == name)
-            || checks::planned().any(|(planned, _)| planned == name)
-    };
+    let known = |name: &str| checks::ALL.iter().any(|check| check.info().name == name);
     let unknown = asked.iter().filter(|name| !known(name));
     names.extend(unknown.map(|name| (name.clone(), "The plan asks for it; this version does not know it.".to_owned())));
     names
@@ -77,10 +70,18 @@ pub(super) fn not_run(context: &Context) -> Vec<(String, String)> {
 fn rows(context: &Context, verdict: &Verdict) -> Table {
     let mut table = Table::new("", &[("Trial", None), ("Cell", None), ("Verdict", None), ("Finding", None)]);
     for row in verdict.rows.iter().take(MAX_ROWS) {
-        let cell = context.evidence.trial_label(row.trial).unwrap_or_else(|| "not in the plan".to_owned());
+        let not_planned = || "not in the plan".to_owned();
+        let (trial, cell) = match row.subject {
+            Subject::Record { record_idx, trial } => {
+                let label = context.evidence.trial_label(trial).unwrap_or_else(not_planned);
+                (Cell::code(trial.to_string()).note(format!("record {record_idx}")), Some(label))
+            }
+            Subject::Cell(cell) => (Cell::new("the cell"), Some(context.evidence.cell_label(cell))),
+            Subject::Run => (Cell::new("the run"), None),
+        };
         table.row(vec![
-            Cell::code(row.trial.to_string()).note(format!("record {}", row.record_idx)),
-            Cell::new(cell),
+            trial,
+            Cell::new(cell.unwrap_or_else(|| "all".to_owned())),
             Cell::new(row.grade.name()).tone(tone(row.grade)),
             Cell::new(&row.finding),
         ]);

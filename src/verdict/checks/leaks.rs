@@ -12,7 +12,7 @@ use rare_workloads::{
     structures::{self, Reclaims, controls::leak},
 };
 
-use super::{Check, Exhibit, Grade, Info, Row, Verdict};
+use super::{Check, Exhibit, Grade, Info, Row, Subject, Verdict};
 use crate::{
     plan::{
         Cell, Ground, Mode, Probe,
@@ -39,6 +39,9 @@ const THREADS: u32 = 2;
 /// The structure that leaks.
 const CONTROL: &str = "control-leak";
 
+/// Its label, which tells it from the same structure as a subject.
+const CONTROL_LABEL: &str = "control-of-memcheck";
+
 /// Stacks that the report shows of each finding are no longer than this.
 const MOST_FRAMES: usize = 6;
 
@@ -63,7 +66,11 @@ impl Check for Leaks {
 
     fn probes(&self, ground: &Ground<'_>) -> Vec<Probe> {
         let small: Vec<Setting> = schemes(ground);
-        let control = ground.bases().into_iter().next().map(|base| shrunk(base).with_structure(CONTROL));
+        let control = ground
+            .bases()
+            .into_iter()
+            .next()
+            .map(|base| shrunk(base).with_structure(CONTROL).with_label(CONTROL_LABEL));
         let memcheck = small.iter().cloned().chain(control).map(|setting| setting.probe(INFO.name, Mode::Memcheck, 1));
         let balance = small.iter().cloned().map(|setting| setting.probe(INFO.name, Mode::Account, 1));
         memcheck.chain(balance).collect()
@@ -72,7 +79,7 @@ impl Check for Leaks {
     fn judge(&self, evidence: &Evidence) -> Verdict {
         let probed = evidence.probes(INFO.name);
         let (control, subjects): (Vec<Probed>, Vec<Probed>) =
-            probed.into_iter().partition(|probed| probed.cell.structure().name == CONTROL);
+            probed.into_iter().partition(|probed| probed.cell.structure().label == CONTROL_LABEL);
         let control = control.first().map_or_else(|| Err("it is not in the plan".to_owned()), control_holds);
         let mut judged = Judged::default();
         for subject in &subjects {
@@ -295,7 +302,7 @@ fn why_missing(probed: &Probed) -> String {
 }
 
 fn row(replied: &Replied, finding: String) -> Row {
-    Row { record_idx: replied.record_idx, trial: replied.trial.trial, finding, grade: Grade::Fail }
+    Row { subject: Subject::of(replied), finding, grade: Grade::Fail }
 }
 
 fn stack(finding: &Finding) -> String {

@@ -6,23 +6,31 @@
 use super::evidence::{Evidence, Replied};
 use crate::{
     plan::{Ground, Probe, TrialId},
-    spec::words,
     stats::{Fault, Law},
 };
 
 mod aa;
 mod allocator;
+mod apples;
 mod checksum;
+mod contention;
 mod duration;
+mod empty;
 mod fairness;
+mod false_sharing;
+mod generator;
+mod harness_overhead;
 mod identity;
+mod interference;
 mod key_range;
 mod layout;
 mod leaks;
 mod pinning;
 mod prefill;
+mod read_only;
 mod reclamation;
 mod trial_length;
+mod variance;
 
 /// Every check that is built, in the order in which reports list them.
 pub static ALL: &[&dyn Check] = &[
@@ -33,20 +41,22 @@ pub static ALL: &[&dyn Check] = &[
     &allocator::Allocator,
     &fairness::Fairness,
     &identity::Identity,
+    &empty::Empty,
+    &read_only::ReadOnly,
     &layout::Layout,
     &trial_length::TrialLength,
     &key_range::KeyRange,
     &leaks::Leaks,
+    &contention::Contention,
     &reclamation::Reclaiming,
+    &variance::Variance,
+    &harness_overhead::HarnessOverhead,
+    &generator::Generator,
+    &interference::Disturbance,
+    &false_sharing::FalseSharing,
+    &apples::Apples,
     &aa::AgainstItself,
 ];
-
-/// Iterates over the checks that a spec may name and that are not built yet, with what they would tell: a report lists
-/// them as not run, since a reader must not take silence for a pass.
-pub fn planned() -> impl Iterator<Item = (&'static str, &'static str)> {
-    let is_built = |name: &str| ALL.iter().any(|check| check.info().name == name);
-    words::CHECKS.iter().filter(move |word| !is_built(word.name)).map(|word| (word.name, word.meaning))
-}
 
 /// A sanity check.
 pub trait Check: Sync {
@@ -115,7 +125,7 @@ pub struct Verdict {
     pub grade: Grade,
     /// What was found, in one sentence; for `unknown`, what is missing.
     pub summary: String,
-    /// The trials for which the rule does not simply hold, in the order of the records.
+    /// For what the rule does not simply hold; trials in the order of the records.
     pub rows: Vec<Row>,
     /// What the verdict was judged from, where that is more than the trials of the cells.
     pub exhibits: Vec<Exhibit>,
@@ -134,17 +144,38 @@ pub struct Exhibit {
     pub note: String,
 }
 
-/// One trial that a verdict rests on.
+/// One thing that a verdict rests on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Row {
-    /// Index of the record.
-    pub record_idx: usize,
-    /// The trial.
-    pub trial: TrialId,
+    /// What it is said of.
+    pub subject: Subject,
     /// What was found there.
     pub finding: String,
     /// How bad it is.
     pub grade: Grade,
+}
+
+/// What a finding is said of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Subject {
+    /// One trial.
+    Record {
+        /// Index of the record.
+        record_idx: usize,
+        /// The trial.
+        trial: TrialId,
+    },
+    /// A cell of the plan, whether or not it has trials.
+    Cell(u32),
+    /// The whole run.
+    Run,
+}
+
+impl Subject {
+    /// The trial of a reply.
+    fn of(replied: &Replied) -> Self {
+        Self::Record { record_idx: replied.record_idx, trial: replied.trial.trial }
+    }
 }
 
 /// Returns the trials that the check of a name needs beside the cells of a plan: none for a name that is not known.
@@ -161,6 +192,11 @@ pub fn judge(evidence: &Evidence) -> Vec<Verdict> {
 }
 
 impl Verdict {
+    /// A verdict that rests on the trials of the cells alone.
+    fn new(info: &'static Info, grade: Grade, summary: impl Into<String>, rows: Vec<Row>) -> Self {
+        Self { info, grade, summary: summary.into(), rows, exhibits: Vec::new() }
+    }
+
     /// Judges each trial with a reply by `findings`, which returns what does not simply hold; `held` says what holds
     /// of so many trials when nothing was found.
     fn over_trials(
@@ -173,8 +209,7 @@ impl Verdict {
         for replied in evidence.replied() {
             n_judged += 1;
             rows.extend(findings(&replied).into_iter().map(|(grade, finding)| Row {
-                record_idx: replied.record_idx,
-                trial: replied.trial.trial,
+                subject: Subject::of(&replied),
                 finding,
                 grade,
             }));
@@ -192,11 +227,10 @@ impl Verdict {
         let summary = if rows.is_empty() {
             held(n_judged)
         } else {
-            let mut trials: Vec<TrialId> = rows.iter().map(|row| row.trial).collect();
-            trials.dedup();
-            format!("{} of {} trials: {}", trials.len(), n_judged, worst(&rows).finding)
+            let n_trials = rows.chunk_by(|a, b| a.subject == b.subject).count();
+            format!("{n_trials} of {n_judged} trials: {}", worst(&rows).finding)
         };
-        Self { info, grade, summary, rows, exhibits: Vec::new() }
+        Self::new(info, grade, summary, rows)
     }
 }
 

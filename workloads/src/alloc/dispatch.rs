@@ -1,11 +1,12 @@
 //! The global allocator of the worker: forwards to the one that the environment names.
 //!
-//! The hot path is one relaxed load and one branch that always goes the same way. Counting is a further mode behind the
-//! same branch, so timed trials pay nothing for it.
+//! The hot path is one relaxed load and one branch that always goes the same way. Counting and listing are further modes
+//! behind the same branch, so timed trials pay nothing for them.
 
 use std::{
     alloc::{GlobalAlloc, Layout, System},
     ffi::{CStr, c_char},
+    ptr::NonNull,
     sync::atomic::{AtomicU8, Ordering::Relaxed},
 };
 
@@ -13,11 +14,11 @@ use mimalloc::MiMalloc;
 use snmalloc_rs::SnMalloc;
 use tikv_jemallocator::Jemalloc;
 
-use super::count;
+use super::{count, list, usable};
 use crate::protocol::ALLOCATOR_VARIABLE;
 
-/// The allocator in charge, a [`Linked`] as a number, with [`COUNTING`] added in accounting trials; [`UNDECIDED`] until
-/// the first allocation.
+/// The allocator in charge, a [`Linked`] as a number, with [`COUNTING`] added in accounting trials, and [`LISTING`] in those
+/// that list blocks; [`UNDECIDED`] until the first allocation.
 static MODE: AtomicU8 = AtomicU8::new(UNDECIDED);
 
 const UNDECIDED: u8 = 0;
@@ -26,6 +27,7 @@ const JEMALLOC: u8 = Linked::Jemalloc as u8;
 const MIMALLOC: u8 = Linked::Mimalloc as u8;
 const SNMALLOC: u8 = Linked::Snmalloc as u8;
 const COUNTING: u8 = 8;
+const LISTING: u8 = 16;
 
 /// An allocator that is linked into the worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,6 +57,11 @@ impl Linked {
         }
     }
 
+    /// Returns the allocator of a mode, whatever is done besides.
+    fn of(mode: u8) -> Option<Self> {
+        Self::ALL.into_iter().find(|&linked| linked as u8 == mode & !(COUNTING | LISTING))
+    }
+
     fn allocator(self) -> &'static dyn GlobalAlloc {
         match self {
             Self::System => &System,
@@ -72,8 +79,7 @@ pub struct Dispatch;
 impl Dispatch {
     /// Returns the allocator in charge, or `None` when this process does not allocate through [`Dispatch`].
     pub fn serving() -> Option<Linked> {
-        let mode = MODE.load(Relaxed) & !COUNTING;
-        Linked::ALL.into_iter().find(|&linked| linked as u8 == mode)
+        Linked::of(MODE.load(Relaxed))
     }
 
     /// Counts allocations from now on, by threads that start later and by the calling one.
@@ -81,11 +87,26 @@ impl Dispatch {
     /// # Errors
     /// When this process does not allocate through [`Dispatch`]: there is nothing to count with.
     pub fn start_counting() -> Result<(), String> {
-        let linked =
-            Self::serving().ok_or("allocations cannot be counted: the dispatching allocator is not in charge")?;
-        // Relaxed: other threads see the mode by their spawning, which happens after this.
-        MODE.store(linked as u8 | COUNTING, Relaxed);
+        Self::add(COUNTING).ok_or("allocations cannot be counted: the dispatching allocator is not in charge")?;
         Ok(())
+    }
+
+    /// Lists blocks from now on, in the phases of threads that start later.
+    ///
+    /// # Errors
+    /// When this process does not allocate through [`Dispatch`]: there is nothing to list with.
+    pub fn start_listing() -> Result<(), String> {
+        usable::prepare();
+        Self::add(LISTING).ok_or("blocks cannot be listed: the dispatching allocator is not in charge")?;
+        Ok(())
+    }
+
+    /// Adds something to do besides, if an allocator was chosen.
+    fn add(besides: u8) -> Option<Linked> {
+        let linked = Self::serving()?;
+        // Relaxed: other threads see the mode by their spawning, which happens after this.
+        MODE.fetch_or(besides, Relaxed);
+        Some(linked)
     }
 }
 
@@ -135,12 +156,10 @@ unsafe impl GlobalAlloc for Dispatch {
 /// As [`GlobalAlloc::alloc`].
 #[cold]
 unsafe fn slow_alloc(mode: u8, layout: Layout) -> *mut u8 {
-    let (allocator, counting) = settle(mode);
+    let served = settle(mode);
     // SAFETY: the caller keeps the contract.
-    let block = unsafe { allocator.alloc(layout) };
-    if counting && !block.is_null() {
-        count::allocated(layout.size());
-    }
+    let block = unsafe { served.allocator().alloc(layout) };
+    served.note(block, layout.size(), layout.align());
     block
 }
 
@@ -148,12 +167,10 @@ unsafe fn slow_alloc(mode: u8, layout: Layout) -> *mut u8 {
 /// As [`GlobalAlloc::alloc_zeroed`].
 #[cold]
 unsafe fn slow_alloc_zeroed(mode: u8, layout: Layout) -> *mut u8 {
-    let (allocator, counting) = settle(mode);
+    let served = settle(mode);
     // SAFETY: the caller keeps the contract.
-    let block = unsafe { allocator.alloc_zeroed(layout) };
-    if counting && !block.is_null() {
-        count::allocated(layout.size());
-    }
+    let block = unsafe { served.allocator().alloc_zeroed(layout) };
+    served.note(block, layout.size(), layout.align());
     block
 }
 
@@ -161,35 +178,58 @@ unsafe fn slow_alloc_zeroed(mode: u8, layout: Layout) -> *mut u8 {
 /// As [`GlobalAlloc::dealloc`].
 #[cold]
 unsafe fn slow_dealloc(mode: u8, block: *mut u8, layout: Layout) {
-    let (allocator, counting) = settle(mode);
-    if counting {
+    let served = settle(mode);
+    if served.is_counting() {
         count::freed(layout.size());
     }
     // SAFETY: the caller keeps the contract.
-    unsafe { allocator.dealloc(block, layout) }
+    unsafe { served.allocator().dealloc(block, layout) }
 }
 
 /// # Safety
 /// As [`GlobalAlloc::realloc`].
 #[cold]
 unsafe fn slow_realloc(mode: u8, block: *mut u8, layout: Layout, new_size: usize) -> *mut u8 {
-    let (allocator, counting) = settle(mode);
+    let served = settle(mode);
     // SAFETY: the caller keeps the contract.
-    let moved = unsafe { allocator.realloc(block, layout, new_size) };
-    if counting && !moved.is_null() {
+    let moved = unsafe { served.allocator().realloc(block, layout, new_size) };
+    if served.is_counting() && !moved.is_null() {
         count::freed(layout.size());
-        count::allocated(new_size);
     }
+    served.note(moved, new_size, layout.align());
     moved
 }
 
-/// Returns the allocator of a mode and whether it counts; chooses one if none is chosen.
-fn settle(mode: u8) -> (&'static dyn GlobalAlloc, bool) {
-    let linked = match Linked::ALL.into_iter().find(|&linked| linked as u8 == mode & !COUNTING) {
-        Some(linked) => linked,
-        None => choose(),
-    };
-    (linked.allocator(), mode & COUNTING != 0)
+/// The allocator of a mode, and what is done besides.
+struct Served {
+    linked: Linked,
+    mode: u8,
+}
+
+impl Served {
+    fn allocator(&self) -> &'static dyn GlobalAlloc {
+        self.linked.allocator()
+    }
+
+    fn is_counting(&self) -> bool {
+        self.mode & COUNTING != 0
+    }
+
+    /// Counts and lists a block that the allocator has just given, as far as that is asked for.
+    fn note(&self, block: *mut u8, size: usize, align: usize) {
+        let Some(block) = NonNull::new(block) else { return };
+        if self.is_counting() {
+            count::allocated(size);
+        }
+        if self.mode & LISTING != 0 {
+            list::allocated(self.linked, block, size, align);
+        }
+    }
+}
+
+/// Returns what a mode means; chooses an allocator if none is chosen.
+fn settle(mode: u8) -> Served {
+    Served { linked: Linked::of(mode).unwrap_or_else(choose), mode }
 }
 
 /// Chooses by the environment. Must not allocate, so it reads the C library's array itself and formats nothing.

@@ -5,6 +5,7 @@ use std::sync::{PoisonError, RwLock};
 use super::{
     clock,
     crew::{Abandoned, Crew, Gate},
+    fault,
     kernel::{Migrations, Usage},
     pin::{self, AllowedCpus},
     repertoire::Repertoire,
@@ -15,7 +16,8 @@ use crate::{
     families::set::{ConcurrentSet, SetHandle},
     keys::{KeyPlan, KeySource, PrefillShare, ThreadKeys},
     nodes,
-    protocol::{Length, Request, ThreadReply},
+    protocol::{Length, Request, ThreadReply, TimeCheck},
+    watch::{Seen, Watcher},
 };
 
 /// What all threads of a trial share.
@@ -36,6 +38,8 @@ pub(crate) struct Report {
     pub window_counts: Counts,
     /// All its allocations of the structure, the window's among them.
     pub counts: Counts,
+    /// What its watcher saw.
+    pub seen: Seen,
 }
 
 /// The share of the prefill that one thread inserted.
@@ -66,10 +70,11 @@ impl From<String> for Failure {
     }
 }
 
-/// Which thread of the trial it is, and where it runs.
-pub(crate) struct Place {
+/// Which thread of the trial it is, where it runs, and what watches it.
+pub(crate) struct Place<'w> {
     pub thread_idx: u32,
     pin: Pin,
+    watcher: &'w mut Watcher,
 }
 
 /// What the window of one thread allocated and did.
@@ -82,8 +87,9 @@ struct Pin {
 }
 
 impl Pin {
-    fn new(cpu_asked: Option<u32>) -> Result<Self, Failure> {
-        cpu_asked.map_or(Ok(()), pin::pin_to)?;
+    fn new(request: &Request, thread_idx: u32) -> Result<Self, Failure> {
+        fault::pin(request, thread_idx).map_or(Ok(()), pin::pin_to)?;
+        let cpu_asked = request.cpus[thread_idx as usize];
         Ok(Self { cpu_asked, cpus_allowed: AllowedCpus::of_this_thread()?.numbers() })
     }
 }
@@ -104,19 +110,22 @@ pub(crate) fn run<S: ConcurrentSet, P: Repertoire<S>>(
 fn phases<S: ConcurrentSet, P: Repertoire<S>>(stage: &Stage<'_, S>, thread_idx: u32) -> Result<Report, Failure> {
     let request = stage.request;
     // First of all, so that no memory comes from another node. The thread was started on that CPU already.
-    let place = Place { thread_idx, pin: Pin::new(request.cpus[thread_idx as usize])? };
+    let pin = Pin::new(request, thread_idx)?;
+    let mut watcher = Watcher::of_this_thread(request.watch.as_ref());
     let keys = stage.key_plan.thread(request.seed, thread_idx);
     warm_parking_lot();
 
     stage.crew.pass(Gate::Ready)?;
-    let filled = with_set(stage, |set| Ok(fill(set, request, thread_idx)))?;
+    let filled = with_set(stage, |set| Ok(fill(set, request, thread_idx, &mut watcher)))?;
     stage.crew.pass(Gate::Filled)?;
     let (thread, mut counts, window_counts) = with_set(stage, |set| {
         let (mut counts, mut handle) = Counts::during(|| set.handle());
+        let place = Place { thread_idx, pin, watcher: &mut watcher };
         let outcome = match keys {
             ThreadKeys::Uniform(keys) => P::measure(stage, &mut handle, keys, place),
             ThreadKeys::Alias(keys) => P::measure(stage, &mut handle, keys, place),
             ThreadKeys::Stream(keys) => P::measure(stage, &mut handle, keys, place),
+            ThreadKeys::Remainder(keys) => P::measure(stage, &mut handle, keys, place),
         };
         let (window_counts, thread) = outcome?;
         // Handles live on until memory was measured: what they hold back is part of it.
@@ -127,7 +136,7 @@ fn phases<S: ConcurrentSet, P: Repertoire<S>>(stage: &Stage<'_, S>, thread_idx: 
         Ok((thread, counts, window_counts))
     })?;
     counts += filled.counts;
-    Ok(Report { filled, thread, window_counts, counts })
+    Ok(Report { filled, thread, window_counts, counts, seen: watcher.seen() })
 }
 
 /// Lends the structure for one phase.
@@ -141,22 +150,47 @@ pub(crate) fn with_set<S, T>(
 }
 
 /// Inserts this thread's share of the prefill.
-fn fill<S: ConcurrentSet>(set: &S, request: &Request, thread_idx: u32) -> Filled {
+fn fill<S: ConcurrentSet>(set: &S, request: &Request, thread_idx: u32, watcher: &mut Watcher) -> Filled {
     let share = PrefillShare { n_threads: request.cpus.len() as u64, thread_idx: u64::from(thread_idx) };
-    let keys = share.keys(request.key_range, request.prefill_keys, request.seed);
-    let (counts, mut filled) = Counts::during(|| {
+    if fault::draws_with_replacement(request) {
+        return insert_all(set, share.draws(request.key_range, request.prefill_keys, request.seed), true, watcher);
+    }
+    insert_all(set, share.keys(request.key_range, request.prefill_keys, request.seed), false, watcher)
+}
+
+/// Inserts keys and counts them; `blindly` those too that were there already.
+fn insert_all<S: ConcurrentSet>(
+    set: &S,
+    keys: impl Iterator<Item = u64>,
+    blindly: bool,
+    watcher: &mut Watcher,
+) -> Filled {
+    let prefill = || {
         let mut handle = set.handle();
         let mut filled = Filled::default();
         for key in keys {
-            if handle.insert(key, key) {
+            if handle.insert(key, key) || blindly {
                 filled.n_keys += 1;
                 filled.key_sum = filled.key_sum.wrapping_add(key);
             }
         }
         filled
-    });
+    };
+    let (counts, mut filled) = Counts::during(|| watcher.during_prefill(prefill));
     filled.counts = counts;
     filled
+}
+
+/// Returns what ends the window of a thread, unless the stop flag does.
+fn countdown(request: &Request, opened_ns: u64) -> Option<Countdown> {
+    match (request.length, request.harness.time_check) {
+        (Length::Accounting { operations } | Length::Operations { operations }, _) => Some(Countdown::once(operations)),
+        (Length::Nanos(_), TimeCheck::Flag) => None,
+        (Length::Nanos(_), TimeCheck::Every(batch)) => {
+            let window_ns = fault::window_ns(request).unwrap_or(0);
+            Some(Countdown::until(opened_ns.saturating_add(window_ns), batch.into()))
+        }
+    }
 }
 
 impl<S> Stage<'_, S> {
@@ -165,28 +199,31 @@ impl<S> Stage<'_, S> {
         &self,
         handle: &mut H,
         generator: Generator<K, R>,
-        place: Place,
+        place: Place<'_>,
     ) -> Result<Measured, Failure> {
-        let Place { thread_idx, pin } = place;
-        let progress = &self.crew.progress[thread_idx as usize];
+        let Place { thread_idx, pin, watcher } = place;
+        let progress = self.crew.progress(thread_idx);
         let migrations = Migrations::of_this_thread();
 
         let opened_ns = self.crew.start()?;
+        if let Some(lateness_ns) = fault::lateness_ns(self.request, thread_idx) {
+            clock::sleep_until(opened_ns + lateness_ns);
+        }
         let migrations_before = migrations.count();
         let usage_before = Usage::of_this_thread();
         let cpu_at_start = pin::current_cpu();
         let start_ns = clock::now_ns();
-        let (counts, done) = Counts::during(|| match self.request.length {
-            Length::Nanos(_) => window::run(handle, generator, Flag(&self.crew.stop), progress),
-            Length::Accounting { operations } | Length::Operations { operations } => {
-                window::run(handle, generator, Countdown(operations), progress)
-            }
-        });
+        let window = || match countdown(self.request, opened_ns) {
+            None => window::run(handle, generator, Flag(self.crew.stop()), progress),
+            Some(countdown) => window::run(handle, generator, countdown, progress),
+        };
+        let (counts, done) = Counts::during(|| watcher.during_window(window));
         let stop_ns = clock::now_ns();
         let cpu_at_end = pin::current_cpu();
         let usage = Usage::of_this_thread().since(usage_before);
         let migrations = migrations.count().and_then(|after| Ok(after - migrations_before?));
 
+        let stop_ns = fault::stop_stamp_ns(self.request, start_ns, stop_ns);
         let Done { operations, inserted_sum, removed_sum } = done;
         let thread = ThreadReply {
             cpu_asked: pin.cpu_asked,

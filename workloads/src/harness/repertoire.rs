@@ -25,7 +25,7 @@ pub(crate) trait Repertoire<S: ConcurrentSet>: 'static {
         stage: &Stage<'_, S>,
         handle: &mut S::Handle<'_>,
         keys: K,
-        place: Place,
+        place: Place<'_>,
     ) -> Result<Measured, Failure>;
 }
 
@@ -46,7 +46,7 @@ impl<S: ConcurrentSet> Repertoire<S> for PointsOnly {
         stage: &Stage<'_, S>,
         handle: &mut S::Handle<'_>,
         keys: K,
-        place: Place,
+        place: Place<'_>,
     ) -> Result<Measured, Failure> {
         let request = stage.request;
         stage.measure(handle, Generator::new(keys, request.mix, request.seed, place.thread_idx), place)
@@ -68,7 +68,7 @@ where
         stage: &Stage<'_, S>,
         handle: &mut S::Handle<'_>,
         keys: K,
-        place: Place,
+        place: Place<'_>,
     ) -> Result<Measured, Failure> {
         let request = stage.request;
         if request.mix.range == 0 {

@@ -10,7 +10,7 @@ use std::{
 use super::{
     clock,
     crew::{Crew, Gate},
-    kernel,
+    fault, kernel,
     member::{self, Failure, Report, Stage},
     memory,
     pin::{self, AllowedCpus},
@@ -21,7 +21,8 @@ use crate::{
     families::set::ConcurrentSet,
     keys::KeyPlan,
     nodes,
-    protocol::{Accounting, Audit, Length, Memory, Prefill, Request, Sample, ThreadReply},
+    protocol::{Accounting, Audit, Counter, Length, Memory, Prefill, Request, Sample, ThreadLayout, ThreadReply},
+    watch::{self, Switch},
 };
 
 /// Time between two samples of the throughput.
@@ -44,6 +45,10 @@ pub struct Measurements {
     pub memory: Memory,
     /// Allocation balance, in accounting trials.
     pub accounting: Option<Accounting>,
+    /// The first allocations of each thread, in trials that list them.
+    pub layout: Option<Vec<ThreadLayout>>,
+    /// Counted events, in trials that count them.
+    pub counters: Option<Vec<Counter>>,
     /// CLOCK_MONOTONIC when the first thread was started, in nanoseconds.
     pub threads_started_ns: u64,
     /// Wall time of both audits, in nanoseconds.
@@ -64,6 +69,7 @@ pub(crate) fn run<S: ConcurrentSet, P: Repertoire<S>>(request: &Request) -> Resu
     if accounting {
         Dispatch::start_counting()?;
     }
+    watch::begin(request.watch.as_ref())?;
     let n_threads = u32::try_from(request.cpus.len()).map_err(|_| "too many threads".to_owned())?;
     if n_threads == 0 {
         return Err("a trial needs at least one thread".to_owned());
@@ -73,8 +79,8 @@ pub(crate) fn run<S: ConcurrentSet, P: Repertoire<S>>(request: &Request) -> Resu
     }
     let stage = Stage::<S> {
         request,
-        crew: Crew::new(n_threads),
-        key_plan: KeyPlan::new(request.distribution, request.key_range),
+        crew: Crew::new(n_threads, request.harness.padding),
+        key_plan: KeyPlan::of(request)?,
         set: RwLock::new(None),
     };
     let (conducted, reports) = thread::scope(|scope| {
@@ -118,8 +124,8 @@ fn start_threads<'scope, 'env, S: ConcurrentSet, P: Repertoire<S>>(
     let mut threads = Vec::with_capacity(stage.request.cpus.len());
     let mut start_all = || {
         let allowed = AllowedCpus::of_this_thread()?;
-        for (thread_idx, &cpu) in (0..).zip(&stage.request.cpus) {
-            cpu.map_or_else(|| allowed.restore(), pin::pin_to)?;
+        for thread_idx in 0..stage.request.cpus.len() as u32 {
+            fault::pin(stage.request, thread_idx).map_or_else(|| allowed.restore(), pin::pin_to)?;
             let thread = thread::Builder::new()
                 .spawn_scoped(scope, move || member::run::<S, P>(stage, thread_idx))
                 .map_err(|error| format!("cannot start thread {thread_idx}: {error}"))?;
@@ -136,7 +142,8 @@ fn conduct<S: ConcurrentSet>(stage: &Stage<'_, S>, threads_started_ns: u64) -> R
     let Stage { request, crew, set, .. } = stage;
     kernel::prefer_prompt_waking();
     // Before the window, so that the sampler allocates nothing in it.
-    let mut samples = Vec::with_capacity(n_samples_max(request.length));
+    let mut samples = Vec::with_capacity(n_samples_max(fault::window_ns(request)));
+    let mut switch = Switch::open(request.watch.as_ref())?;
     crew.all_arrived(Gate::Ready)?;
     let harness = memory::resident()?;
     let (made_counts, made) = Counts::during(|| S::new(&request.structure_parameters));
@@ -156,10 +163,12 @@ fn conduct<S: ConcurrentSet>(stage: &Stage<'_, S>, threads_started_ns: u64) -> R
     exclude_text(&mut audit_counts, &audit_before);
     let audit_ns = clock::now_ns() - audit_ns;
 
+    switch.turn_on()?;
     crew.open(Gate::Filled);
-    watch_window(crew, request.length, &mut samples)?;
+    watch_window(crew, fault::window_ns(request), &mut samples)?;
     crew.all_arrived(Gate::Closed)?;
-    if matches!(request.length, Length::Accounting { .. }) {
+    switch.turn_off()?;
+    if !is_timed(request.length) {
         samples.push(sample(crew, crew.opened_ns()?));
     }
     // In this order: reading the files of the kernel may allocate.
@@ -190,10 +199,10 @@ fn conduct<S: ConcurrentSet>(stage: &Stage<'_, S>, threads_started_ns: u64) -> R
 }
 
 /// Samples the throughput and sets the stop flag when the window has lasted as long as asked, from the opening stamp on.
-fn watch_window(crew: &Crew, length: Length, samples: &mut Vec<Sample>) -> Result<(), Failure> {
+fn watch_window(crew: &Crew, length_ns: Option<u64>, samples: &mut Vec<Sample>) -> Result<(), Failure> {
     let opened_ns = crew.opened_ns()?;
     samples.push(Sample { at_ns: 0, operations: 0 });
-    let Length::Nanos(length_ns) = length else { return Ok(()) };
+    let Some(length_ns) = length_ns else { return Ok(()) };
     let end_ns = opened_ns.saturating_add(length_ns);
     let mut next_ns = opened_ns + SAMPLE_NS;
     while next_ns < end_ns && !crew.is_abandoned() {
@@ -205,9 +214,14 @@ fn watch_window(crew: &Crew, length: Length, samples: &mut Vec<Sample>) -> Resul
         clock::sleep_until(end_ns);
     }
     // Relaxed: the threads read nothing because of it.
-    crew.stop.store(true, std::sync::atomic::Ordering::Relaxed);
+    crew.stop().store(true, std::sync::atomic::Ordering::Relaxed);
     samples.push(sample(crew, opened_ns));
     Ok(())
+}
+
+/// Tells whether the window is a time, and not a number of operations.
+fn is_timed(length: Length) -> bool {
+    matches!(length, Length::Nanos(_))
 }
 
 fn sample(crew: &Crew, opened_ns: u64) -> Sample {
@@ -216,11 +230,8 @@ fn sample(crew: &Crew, opened_ns: u64) -> Sample {
 }
 
 /// The opening, one each [`SAMPLE_NS`], and the end.
-fn n_samples_max(length: Length) -> usize {
-    match length {
-        Length::Nanos(length_ns) => usize::try_from(length_ns / SAMPLE_NS).unwrap_or(0) + 2,
-        Length::Accounting { .. } | Length::Operations { .. } => 2,
-    }
+fn n_samples_max(length_ns: Option<u64>) -> usize {
+    length_ns.map_or(0, |length_ns| usize::try_from(length_ns / SAMPLE_NS).unwrap_or(0)) + 2
 }
 
 /// Turns a panic of a thread into its message.
@@ -258,14 +269,16 @@ fn root_cause(
     }
 }
 
-/// Walks the structure once more, drops it in accounting trials, and puts everything together.
+/// Walks the structure once more, drops it if the window was a number of operations, and puts everything together.
 fn finish<S: ConcurrentSet>(mut set: S, conducted: Conducted, reports: Vec<Report>, request: &Request) -> Measurements {
     let audit_ns = clock::now_ns();
     let (mut audit_counts, audit_after) = Counts::during(|| set.audit());
     let audit_ns = conducted.audit_ns + clock::now_ns() - audit_ns;
     exclude_text(&mut audit_counts, &audit_after);
 
-    let (accounting, drop_ns, structure) = if matches!(request.length, Length::Accounting { .. }) {
+    let (accounting, drop_ns, structure) = if is_timed(request.length) {
+        (None, 0, Some(Box::new(set) as Box<dyn Any + Send>))
+    } else {
         let drop_ns = clock::now_ns();
         let (mut counts, ()) = Counts::during(|| {
             drop(set);
@@ -275,23 +288,27 @@ fn finish<S: ConcurrentSet>(mut set: S, conducted: Conducted, reports: Vec<Repor
         for part in [conducted.made_counts, conducted.audit_counts, audit_counts] {
             counts += part;
         }
-        (Some(balance_of(conducted.made_counts, counts, &reports)), drop_ns, None)
-    } else {
-        (None, 0, Some(Box::new(set) as Box<dyn Any + Send>))
+        let is_counted = matches!(request.length, Length::Accounting { .. });
+        (is_counted.then(|| balance_of(conducted.made_counts, counts, &reports)), drop_ns, None)
     };
+    let prefill = Prefill {
+        target: request.prefill_keys,
+        per_thread: reports.iter().map(|report| report.filled.n_keys).collect(),
+        key_sum: reports.iter().fold(0, |sum, report| sum.wrapping_add(report.filled.key_sum)),
+        wall_ns: conducted.prefill_wall_ns,
+    };
+    let (threads, seen) = reports.into_iter().map(|report| (report.thread, report.seen)).unzip();
+    let sight = watch::together(seen);
     Measurements {
-        prefill: Prefill {
-            target: request.prefill_keys,
-            per_thread: reports.iter().map(|report| report.filled.n_keys).collect(),
-            key_sum: reports.iter().fold(0, |sum, report| sum.wrapping_add(report.filled.key_sum)),
-            wall_ns: conducted.prefill_wall_ns,
-        },
-        threads: reports.into_iter().map(|report| report.thread).collect(),
+        prefill,
+        threads,
         samples: conducted.samples,
         audit_before: conducted.audit_before,
         audit_after,
         memory: conducted.memory,
         accounting,
+        layout: sight.layout,
+        counters: sight.counters,
         threads_started_ns: conducted.threads_started_ns,
         audit_ns,
         drop_ns,
