@@ -20,11 +20,6 @@ pub(crate) fn own_cell(plan: &Plan, cell: Cell<'_>, besides: &[Parameter]) -> Op
     (0..plan.n_cells()).find(same)
 }
 
-/// Returns the heads of an exhibit: of numbers with their unit, which may be empty, of texts with none.
-pub(crate) fn columns(heads: &[(&str, Option<&'static str>)]) -> Vec<(String, Option<&'static str>)> {
-    heads.iter().map(|&(head, unit)| (head.to_owned(), unit)).collect()
-}
-
 /// Returns the verdict that something is missing.
 pub(crate) fn unknown(info: &'static Info, missing: impl Into<String>) -> Verdict {
     Verdict { info, grade: Grade::Unknown, summary: missing.into(), rows: Vec::new(), exhibits: Vec::new() }

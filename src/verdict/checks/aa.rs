@@ -12,9 +12,10 @@ use crate::{
     units::Nanos,
     verdict::{
         Decision, Evidence,
-        beside::{columns, competing, unknown},
+        beside::{competing, unknown},
         claims,
         number::{counted, mops, p_value, percent, ratio, ratio_interval},
+        probing::columns,
     },
 };
 

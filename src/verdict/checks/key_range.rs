@@ -18,10 +18,11 @@ use crate::{
     units::{BasisPoints, Nanos, count},
     verdict::{
         Decision, Evidence,
-        beside::{columns, competing, own_cell, unknown},
+        beside::{competing, own_cell, unknown},
         claims,
         evidence::Probed,
         number::{NONE, counted, mops, ratio},
+        probing::columns,
     },
 };
 

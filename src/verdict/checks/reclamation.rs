@@ -17,9 +17,10 @@ use crate::{
     units::{Nanos, count},
     verdict::{
         Evidence,
-        beside::{columns, competing, unknown},
+        beside::{competing, unknown},
         evidence::{Probed, Replied},
         number::{bytes, mops, percent, ratio},
+        probing::columns,
     },
 };
 

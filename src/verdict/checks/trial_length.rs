@@ -21,9 +21,10 @@ use crate::{
     units::Nanos,
     verdict::{
         Evidence,
-        beside::{columns, competing, own_cell, unknown},
+        beside::{competing, own_cell, unknown},
         evidence::Probed,
         number::{counted, mops, p_value, percent, ratio},
+        probing::columns,
     },
 };
 
