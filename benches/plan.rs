@@ -61,7 +61,7 @@ fn refuse_a_billion() -> Duration {
         (Parameter::TrialLength, (1..=1_000).map(|it| Value::Duration(Nanos(it * 1_000_000))).collect()),
     ]);
     let begin = Instant::now();
-    let refusal = Plan::compile(&spec);
+    let refusal = Plan::compile(&spec, rare::verdict::probes);
     let elapsed = begin.elapsed();
     assert!(matches!(refusal, Err(PlanError::OverLimit { count: 1_000_000_000, .. })), "it was not refused");
     elapsed
@@ -70,7 +70,7 @@ fn refuse_a_billion() -> Duration {
 fn expand_a_hundred_thousand() -> Duration {
     let spec = hundred_thousand_cells();
     let begin = Instant::now();
-    let plan = Plan::compile(&spec).expect("it is within its limits");
+    let plan = Plan::compile(&spec, rare::verdict::probes).expect("it is within its limits");
     let hash = plan.hash();
     let elapsed = begin.elapsed();
     assert_eq!(plan.n_cells(), 100_000);

@@ -13,5 +13,6 @@ pub mod run;
 pub mod spec;
 pub mod stats;
 pub mod store;
+pub mod tools;
 pub mod units;
 pub mod verdict;

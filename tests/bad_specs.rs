@@ -27,7 +27,10 @@ fn files() -> Vec<PathBuf> {
 /// What `rare check` finds: the mistakes of the spec, or else those that only its plan shows.
 fn faults(source: &Source) -> Vec<Diagnostic> {
     match spec::compile(source, false) {
-        Ok(compiled) => Plan::compile(&compiled.spec).err().map(|error| error.diagnostics()).unwrap_or_default(),
+        Ok(compiled) => Plan::compile(&compiled.spec, rare::verdict::probes)
+            .err()
+            .map(|error| error.diagnostics())
+            .unwrap_or_default(),
         Err(found) => found,
     }
 }

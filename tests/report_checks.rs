@@ -14,7 +14,7 @@ use rare::{
     stats::{Answer, Law, Standing},
     verdict::{Decision, Grade, Row, Verdict, checks, claims, judge},
 };
-use rare_workloads::protocol::{Preload, Reply};
+use rare_workloads::protocol::{Preload, Reply, Sample};
 use report_common::{Case, SMALL, Shape, USUAL};
 
 fn verdict(case: &Case, check: &str) -> Verdict {
@@ -134,6 +134,33 @@ fn duration_warns_and_fails_by_its_thresholds_and_keeps_the_trial() {
     excludes(Law::Window, |reply| reply.threads[0].stop_ns = reply.threads[0].start_ns);
 }
 
+/// Stamps of the nominal time: the kernel and the sampler know better.
+#[test]
+fn work_after_a_threads_own_stop_is_noticed() {
+    // The reply's CPU time is at most 1.9 ms short of the measured time; one tick of 10 ms is nobody's fault.
+    let ran_on = |nanos| move |reply: &mut Reply| reply.threads[1].user_ns += nanos;
+    let ran_on_row = fires("duration", Grade::Fail, ran_on(12_000_000));
+    assert!(ran_on_row[0].finding.contains("thread 1: 3010."), "{ran_on_row:?}");
+    excludes(Law::Window, ran_on(12_000_000));
+    let mut case = Case::new(&SMALL);
+    ran_on(9_000_000)(case.reply(BlockKind::Measure));
+    assert_eq!(verdict(&case, "duration").grade, Grade::Pass);
+
+    // 3 s trials: 30 ms are allowed, 300 ms fail; by their samples alone the trials stay in.
+    let sampled_on = |nanos| {
+        move |reply: &mut Reply| {
+            let stop_ns = reply.threads.iter().map(|thread| thread.stop_ns).min().unwrap();
+            reply.samples = vec![Sample { at_ns: stop_ns + nanos, operations: 1 }];
+        }
+    };
+    let rows = fires("duration", Grade::Warn, sampled_on(31_000_000));
+    assert!(rows[0].finding.contains("sampled after a thread's own stop for another 31.0 ms"), "{rows:?}");
+    fires("duration", Grade::Fail, sampled_on(301_000_000));
+    let mut case = Case::new(&SMALL);
+    sampled_on(29_000_000)(case.reply(BlockKind::Measure));
+    assert_eq!(verdict(&case, "duration").grade, Grade::Pass);
+}
+
 #[test]
 fn short_trials_are_allowed_ten_milliseconds() {
     let mut case = Case::new(&SMALL);
@@ -146,6 +173,7 @@ fn short_trials_are_allowed_ten_milliseconds() {
         if let Outcome::Replied(reply) = &mut trial.outcome {
             for thread in &mut reply.threads {
                 thread.stop_ns = thread.start_ns + short + 9_000_000;
+                thread.user_ns = short;
             }
         }
     }

@@ -265,10 +265,7 @@ fn symbols_become_what_this_machine_has() {
     check(with(base(), Parameter::Pinning, Value::Pinning(Pinning::Cpus(vec![4095]))), "cannot pin to CPU 4095");
     // What the worker would silently do otherwise must not get that far.
     let unsupported = "this version of rare does not support the";
-    check(
-        with(base(), Parameter::TimeCheck, Value::Word("every-op")),
-        &format!("{unsupported} harness_time_check `every-op`"),
-    );
+    check(with(base(), Parameter::HarnessPadding, Value::Count(64)), &format!("{unsupported} harness_padding `64`"));
     check(with(base(), Parameter::NodePadding, Value::Count(32)), &format!("{unsupported} node_padding `32`"));
     check(
         with(base(), Parameter::Threads, Value::Threads(Threads::Count(u32::MAX))),

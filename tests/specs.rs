@@ -42,7 +42,8 @@ fn compile(source: &Source, quick: bool) -> (Compiled, Plan) {
     let show = |found: &[diag::Diagnostic]| diag::render(found, source, false);
     let compiled = spec::compile(source, quick).unwrap_or_else(|found| panic!("{}", show(&found)));
     assert!(compiled.warnings.is_empty(), "{}", show(&compiled.warnings));
-    let plan = Plan::compile(&compiled.spec).unwrap_or_else(|error| panic!("{}: {error}", source.name));
+    let plan =
+        Plan::compile(&compiled.spec, rare::verdict::probes).unwrap_or_else(|error| panic!("{}: {error}", source.name));
     (compiled, plan)
 }
 

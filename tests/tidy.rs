@@ -20,7 +20,8 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("report", &["verdict", "stats", "record", "plan", "spec", "units"]),
     ("host", &["record", "spec", "units"]),
     ("store", &["record", "plan", "units"]),
-    ("run", &["store", "host", "record", "plan", "spec", "units"]),
+    ("tools", &["record", "units"]),
+    ("run", &["tools", "store", "host", "record", "plan", "spec", "units"]),
 ];
 
 /// A file this long has two ideas in it. Tables of data are exempt by name.

@@ -71,7 +71,7 @@ fn runs_under_valgrind() {
     let check = |request: &Request, expected: i32| {
         let mut command = Command::new("valgrind");
         command.args(["--quiet", "--fair-sched=yes", "--leak-check=full", "--errors-for-leak-kinds=definite,possible"]);
-        let suppressions = concat!("--suppressions=", env!("CARGO_MANIFEST_DIR"), "/workloads/valgrind.supp");
+        let suppressions = concat!("--suppressions=", env!("CARGO_MANIFEST_DIR"), "/src/tools/valgrind.supp");
         command.args([suppressions, "--error-exitcode=99", WORKER]);
         let ended = run_command(command, &serde_json::to_vec(request).unwrap(), &[(ALLOCATOR_VARIABLE, "system")]);
         assert_eq!(ended.code, Some(expected), "{}", ended.stderr);
@@ -234,7 +234,7 @@ fn garbled_requests_are_refused() {
         (String::new(), "not one"),
         ("{".to_owned(), "not one"),
         ("[]".to_owned(), "tells no format"),
-        (sound.replace("\"format\":3", "\"format\":2"), "request format 2, this worker reads 3"),
+        (sound.replace("\"format\":3", "\"format\":4"), "request format 4, this worker reads 3"),
         (sound.replace("\"nice\":0", "\"nice\":0,\"turbo\":true"), "turbo"),
         (sound.replace("\"key_range\":1000", "\"key_range\":1e3"), "not one"),
         (format!("{sound}{}", " ".repeat(1 << 20)), "longer than 1048576 bytes"),

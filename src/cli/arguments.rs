@@ -45,6 +45,8 @@ pub enum Command {
     },
     /// Print the JSON Schema of the spec, for editors
     Schema,
+    /// Plant each fault that a check exists for, and tell whether it is caught
+    Selftest(SelftestArguments),
     /// Tell what this machine can and cannot honour
     Doctor(StoreArguments),
     /// Print shell completions
@@ -219,6 +221,17 @@ pub struct RerunArguments {
     #[command(flatten)]
     #[allow(missing_docs, reason = "documented at its type")]
     pub reporting: ReportingArguments,
+}
+
+/// What to plant.
+#[derive(Args, Debug)]
+pub struct SelftestArguments {
+    /// Plant only the faults that this check must catch
+    #[arg(long, value_name = "CHECK")]
+    pub only: Option<String>,
+    /// Run a spec without a fault so many times too, and count false alarms
+    #[arg(long, value_name = "N", default_value_t = 2)]
+    pub clean: u32,
 }
 
 /// What to verify.

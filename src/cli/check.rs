@@ -13,7 +13,7 @@ use super::{
 use crate::{
     diag::{self, Diagnostic, Source},
     plan::Plan,
-    spec,
+    spec, verdict,
 };
 
 /// Checks specs; prints diagnostics as text to standard error or as JSON to standard output.
@@ -88,7 +88,7 @@ fn plan_of(source: &Source, quick: bool) -> Checked {
         Err(diagnostics) => return Checked { diagnostics, refused: None, plan: None, exit: Exit::Wrong },
     };
     let mut checked = Checked { diagnostics: compiled.warnings, refused: None, plan: None, exit: Exit::Valid };
-    match Plan::compile(&compiled.spec) {
+    match Plan::compile(&compiled.spec, verdict::probes) {
         Ok(plan) => checked.plan = Some(plan.hash().to_string()),
         Err(error) => {
             let mistakes = error.diagnostics();

@@ -10,6 +10,7 @@ use crate::{
     diag::{Diagnostic, Severity, Source},
     plan::{Plan, PlanHash},
     spec::{self, Spec},
+    verdict,
 };
 
 /// A spec and the plan it compiles to.
@@ -27,7 +28,11 @@ pub(super) struct Experiment {
 impl Experiment {
     /// Reads, checks and plans a spec; warnings and mistakes go to the console.
     pub fn load(console: &Console, path: &Path, quick: bool) -> Result<Self, Failure> {
-        let source = read(path)?;
+        Self::compile(console, read(path)?, quick)
+    }
+
+    /// Checks and plans the text of a spec; warnings and mistakes go to the console.
+    pub fn compile(console: &Console, source: Source, quick: bool) -> Result<Self, Failure> {
         let compiled = spec::compile(&source, quick).map_err(|mistakes| refuse(console, &mistakes, &source))?;
         if !compiled.warnings.is_empty() {
             console.diagnostics(&compiled.warnings, &source);
@@ -35,7 +40,7 @@ impl Experiment {
         if quick && changes_nothing(&source, &compiled.spec) {
             console.alert(format_args!("`--quick` changes nothing: `{}` has no `quick` block", source.name));
         }
-        let plan = Plan::compile(&compiled.spec).map_err(|error| match error.diagnostics() {
+        let plan = Plan::compile(&compiled.spec, verdict::probes).map_err(|error| match error.diagnostics() {
             over if over.is_empty() => Failure::from_error(Exit::OverLimit, &error),
             mistakes => refuse(console, &mistakes, &source),
         })?;

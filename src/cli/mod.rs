@@ -27,6 +27,7 @@ mod plan;
 mod progress;
 mod report;
 mod rerun;
+mod selftest;
 mod session;
 mod standing;
 mod statement;
@@ -90,6 +91,7 @@ fn dispatch(console: &Console, command: Command) -> Result<Exit, Failure> {
         Command::Verify(arguments) => store::verify(console, &arguments),
         Command::Explain { term } => documents::explain(console, term.as_deref()),
         Command::Schema => documents::schema(console),
+        Command::Selftest(arguments) => selftest::selftest(console, &arguments),
         Command::Doctor(arguments) => machine::doctor(console, &arguments),
         Command::Completions { shell } => documents::completions(console, shell),
         Command::Man => man::man(console),

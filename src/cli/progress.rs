@@ -7,7 +7,7 @@ use rare_workloads::protocol::Mix;
 
 use super::console::Console;
 use crate::{
-    plan::{BlockKind, Plan, TrialId},
+    plan::{BlockKind, Mode, Plan, TrialId},
     record::{FailureClass, Outcome, Trial},
     run::Observer,
     spec::value::{Parameter, Value},
@@ -84,12 +84,24 @@ impl<'a> Progress<'a> {
 
     /// Names a cell by what distinguishes it from the others.
     fn cell(&self, trial: TrialId) -> String {
-        let cell = self.plan.cell(trial.cell);
+        let cell = self.plan.cell_of(trial).expect("only trials of the plan are run");
+        if let Some(probe) = self.plan.probe_of(trial) {
+            let structure = cell.value(Parameter::Structure);
+            return format!("{structure} for `{}`", probe.purpose);
+        }
         let values: Vec<String> = match self.varied.as_slice() {
             [] => vec![cell.value(Parameter::Structure).to_string()],
             varied => varied.iter().map(|&parameter| self.value(parameter, cell.value(parameter))).collect(),
         };
         values.join(", ")
+    }
+
+    fn is_timed(&self, trial: TrialId) -> bool {
+        match trial.kind {
+            BlockKind::Measure => true,
+            BlockKind::Account => false,
+            BlockKind::Probe => self.plan.probe_of(trial).is_some_and(|probe| probe.mode == Mode::Timed),
+        }
     }
 
     /// A bare number or word says little without its parameter; a structure, an allocator or a mix names itself.
@@ -123,6 +135,8 @@ pub(super) fn words(class: FailureClass) -> &'static str {
         FailureClass::OutOfMemory => "out of memory",
         FailureClass::TimedOut => "timed out",
         FailureClass::LeftProcesses => "left processes",
+        FailureClass::NoTool => "no tool",
+        FailureClass::ToolFailed => "tool failed",
     }
 }
 
@@ -150,13 +164,13 @@ impl Observer for Progress<'_> {
         self.n_done += 1;
         self.bar.inc(1);
         self.last_result = match &record.outcome {
-            Outcome::Replied(_) if record.trial.kind == BlockKind::Account => None,
+            Outcome::Replied(_) if !self.is_timed(record.trial) => None,
             Outcome::Replied(reply) => stats::throughput::throughput(reply).map(per_second),
             Outcome::Failed { .. } => Some("failed".to_owned()),
         };
         if let Outcome::Failed { class, detail, .. } = &record.outcome {
-            let line =
-                format!("trial {} ({}) failed, {}: {detail}", record.trial, self.cell(record.trial), words(*class));
+            let (trial, cell, class) = (record.trial, self.cell(record.trial), words(*class));
+            let line = format!("trial {trial} ({cell}) failed, {class}: {detail}");
             self.bar.suspend(|| self.console.alert(line));
         }
         if !self.console.interactive && self.last_plain.elapsed() >= PLAIN_EVERY {

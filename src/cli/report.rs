@@ -85,7 +85,7 @@ pub(super) fn compile_to(plan: &Plan, text: &str) -> Option<spec::Spec> {
     let source = Source { name: "spec.yaml".to_owned(), text: text.to_owned() };
     [false, true].into_iter().find_map(|quick| {
         let compiled = spec::compile(&source, quick).ok()?.spec;
-        (Plan::compile(&compiled).ok()?.hash() == plan.hash()).then_some(compiled)
+        (Plan::compile(&compiled, verdict::probes).ok()?.hash() == plan.hash()).then_some(compiled)
     })
 }
 
@@ -120,8 +120,12 @@ impl Written {
     }
 }
 
-/// Renders and writes the report of one run. The caller holds the folder's lock.
-pub(super) fn write(folder: &PlanFolder, run: &RunFolder, reporting: &ReportingArguments) -> Result<Written, Failure> {
+/// Looks at the evidence of one run. The caller holds the folder's lock.
+pub(super) fn examine<T>(
+    folder: &PlanFolder,
+    run: &RunFolder,
+    look: impl FnOnce(&Evidence<'_>) -> T,
+) -> Result<T, Failure> {
     let material = Material::read(folder, run)?;
     let summary = stats::summarise(&material.plan, &material.trials);
     let evidence = Evidence {
@@ -138,7 +142,16 @@ pub(super) fn write(folder: &PlanFolder, run: &RunFolder, reporting: &ReportingA
         summary: &summary,
         record_bytes: Some(material.record_bytes),
     };
-    let rendered = report::render(&evidence, reporting.templates.as_deref())
+    Ok(look(&evidence))
+}
+
+/// Renders and writes the report of one run. The caller holds the folder's lock.
+pub(super) fn write(folder: &PlanFolder, run: &RunFolder, reporting: &ReportingArguments) -> Result<Written, Failure> {
+    examine(folder, run, |evidence| write_of(evidence, folder, reporting))?
+}
+
+fn write_of(evidence: &Evidence<'_>, folder: &PlanFolder, reporting: &ReportingArguments) -> Result<Written, Failure> {
+    let rendered = report::render(evidence, reporting.templates.as_deref())
         .map_err(|error| Failure::from_error(Exit::Wrong, &error))?;
     let files = [("report.md", &rendered.markdown), ("report.html", &rendered.html), ("data.csv", &rendered.csv)];
     folder.unseal().map_err(store_failure)?;
@@ -149,7 +162,7 @@ pub(super) fn write(folder: &PlanFolder, run: &RunFolder, reporting: &ReportingA
         folder.write(&format!("figures/{name}"), svg.as_bytes()).map_err(store_failure)?;
     }
     folder.seal().map_err(store_failure)?;
-    Ok(judge(&evidence))
+    Ok(judge(evidence))
 }
 
 /// Reads the exit code and the lines for the terminal from the evidence.

@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     record::{Environment, Snapshot},
-    run::{self, Host, Identity, Interrupt, Job, Stop, Summary, Worker},
+    run::{self, Host, Identity, Interrupt, Job, Stop, Summary, Tools, Worker},
     store::{PlanFolder, RunFolder},
 };
 
@@ -55,10 +55,12 @@ impl Session<'_> {
         });
         environment.after = None;
         begun.run.write_environment(&environment).map_err(store_failure)?;
+        let tools = Tools::default();
         let job = Job {
             plan: self.subject.plan,
             worker: self.worker,
             host: self.host,
+            tools: &tools,
             run: &begun.run,
             retry_failed: self.choices.retry_failed,
             budget: self.subject.budget,

@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{
     plan::Plan,
-    record::{Environment, Outcome, Trial},
+    record::{Environment, Trial},
     run::{self, Worker},
     store::{PlanFolder, RunFolder},
 };
@@ -55,7 +55,7 @@ impl Standing {
 /// Returns how many trials of the plan failed at their last attempt.
 fn failed(plan: &Plan, records: &[Trial]) -> usize {
     let last: BTreeMap<_, _> = records.iter().map(|record| (record.trial, &record.outcome)).collect();
-    plan.trials().filter(|trial| matches!(last.get(trial), Some(Outcome::Failed { .. }))).count()
+    plan.trials().filter(|trial| last.get(trial).is_some_and(|outcome| outcome.has_failed())).count()
 }
 
 fn begun(environment: &Environment) -> String {

@@ -10,6 +10,7 @@ pub mod digest;
 pub mod doctor;
 pub mod elf;
 pub mod environment;
+pub mod events;
 pub mod interference;
 pub mod machine;
 pub mod pinning;

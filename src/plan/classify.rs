@@ -53,6 +53,7 @@ classify! {
     order: Identity from "order";
     seed: Identity from "seed";
     claims: Analysis from "claims";
+    compare: Identity from "compare";
     mix_names: Display from "mixes";
     allow: Analysis from "allow";
     limits: Analysis from "limits.cells";

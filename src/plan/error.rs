@@ -98,6 +98,8 @@ pub enum RuleProblem {
         /// Label of the structure.
         structure: String,
     },
+    /// A comparison of which no two cells are a pair.
+    ComparesNothing,
 }
 
 impl PlanError {
@@ -117,6 +119,7 @@ impl RuleFault {
         match &self.problem {
             RuleProblem::ExcludesNothing => spec::rule_matches_nothing(at),
             RuleProblem::IncludesNothing => spec::include_adds_nothing(at),
+            RuleProblem::ComparesNothing => spec::compare_pairs_nothing(at),
             RuleProblem::ClaimsNothing { structure } => {
                 spec::claim_matches_no_cell(at).label(format!("no cell of `{structure}` lies in its scope"))
             }

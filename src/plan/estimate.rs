@@ -9,7 +9,10 @@ use rare_workloads::{
     structures::{self, Reclaims},
 };
 
-use super::model::{BlockKind, Cell, Plan};
+use super::{
+    model::{BlockKind, Cell, Plan},
+    probe::{Mode, Probe},
+};
 use crate::units::{Bytes, Nanos};
 
 /// What a plan is expected to take.
@@ -74,7 +77,15 @@ impl Plan {
         let mut total = Totals::default();
         let costs: Vec<Cost> = (0..self.n_cells()).map(|cell_idx| Cost::of(self.cell(cell_idx), n_cpus)).collect();
         for block in &self.blocks {
-            costs.iter().for_each(|cost| total.add(cost, block.kind));
+            match block.kind {
+                BlockKind::Measure => costs.iter().for_each(|cost| total.add(cost, cost.window)),
+                BlockKind::Account => costs.iter().for_each(|cost| total.add(cost, cost.accounting_window)),
+                BlockKind::Probe => {}
+            }
+        }
+        for probe in &self.probes {
+            let cost = Cost::of_probe(probe, n_cpus);
+            (0..probe.n_trials).for_each(|_| total.add(&cost, cost.window));
         }
         Estimate { wall: Nanos(clamp(total.wall)), disk: Bytes(clamp(total.disk)), memory: Bytes(clamp(total.memory)) }
     }
@@ -89,11 +100,7 @@ struct Totals {
 }
 
 impl Totals {
-    fn add(&mut self, cost: &Cost, kind: BlockKind) {
-        let window = match kind {
-            BlockKind::Measure => cost.window,
-            BlockKind::Account => cost.accounting_window,
-        };
+    fn add(&mut self, cost: &Cost, window: u128) {
         self.wall += window + cost.around;
         self.disk += cost.record;
         self.memory = self.memory.max(cost.memory);
@@ -138,6 +145,26 @@ impl Cost {
                 + most_keys(cell) * u128::from(KEY.0)
                 + in_parallel * leaked_by_thread(cell),
         }
+    }
+}
+
+impl Cost {
+    /// A tool takes time to begin and to end, and slows the prefill down; where a trial ends after some operations, they
+    /// are done by then.
+    fn of_probe(probe: &Probe, n_cpus: u32) -> Self {
+        let cost = Self::of(probe.cell(), n_cpus);
+        let (begin_and_end, slowness) = match probe.mode {
+            Mode::Timed | Mode::Account | Mode::Layout | Mode::Counters => (Nanos(0), 1),
+            Mode::Sample => (Nanos(1_000_000_000), 1),
+            Mode::Memcheck => (Nanos(2_000_000_000), 15),
+            Mode::Simulate => (Nanos(1_500_000_000), 30),
+        };
+        let window = match probe.mode {
+            Mode::Account => cost.accounting_window,
+            mode if mode.operations().is_some() => 0,
+            _ => cost.window,
+        };
+        Self { window, around: cost.around * slowness + u128::from(begin_and_end.0), ..cost }
     }
 }
 

@@ -19,9 +19,9 @@ pub(super) fn check_crossing(spec: &Spec) -> Result<(), PlanError> {
     check(Limit::Cells, spec.limits.cells, count)
 }
 
-/// Counts the trials of `n_cells` cells in `n_blocks` blocks.
-pub(super) fn check_trials(spec: &Spec, n_cells: usize, n_blocks: u64) -> Result<(), PlanError> {
-    check(Limit::Trials, spec.limits.trials, n_cells as u128 * u128::from(n_blocks))
+/// Compares a number of trials with the limit of a spec.
+pub(super) fn check_trials(spec: &Spec, n_trials: u128) -> Result<(), PlanError> {
+    check(Limit::Trials, spec.limits.trials, n_trials)
 }
 
 impl Estimate {

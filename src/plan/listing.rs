@@ -92,6 +92,10 @@ fn write_trials(plan: &Plan, text: &mut String) -> std::fmt::Result {
     if n_of(BlockKind::Account) > 0 {
         writeln!(text, "  1 block of counted trials, whose throughput is not summarised")?;
     }
+    if !plan.probes.is_empty() {
+        let n_trials: u64 = plan.probes.iter().map(|probe| u64::from(probe.n_trials)).sum();
+        writeln!(text, "  {} of checks and instruments, beside the cells", count(n_trials, "trial"))?;
+    }
     writeln!(text, "  {} order within a block, seed {}", order_name(plan.order), plan.seed)?;
     if !plan.instruments.is_empty() {
         writeln!(text, "  instruments: {}", plan.instruments.join(", "))?;

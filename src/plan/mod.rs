@@ -15,13 +15,16 @@ mod json;
 mod limits;
 mod listing;
 pub mod model;
+pub mod probe;
 mod read;
 mod read_value;
 mod rules;
 mod seeds;
 mod walk;
 
+pub use compile::COMPARE;
 pub use error::{Limit, PlanError, PlanReadError, RuleFault, RuleProblem};
 pub use estimate::{ACCOUNTING_OPERATIONS, Estimate};
 pub use listing::listing;
 pub use model::{Block, BlockKind, Cell, Plan, PlanHash, TrialId};
+pub use probe::{Ground, Mode, Probe, Prober};

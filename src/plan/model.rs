@@ -4,9 +4,10 @@ use std::{fmt, str::FromStr};
 
 use rare_workloads::{
     nodes::{Nodes, Pool},
-    protocol::{Distribution, Mix, Reclamation},
+    protocol::{Distribution, Fault, GeneratorKind, Harness, Mix, Padding, Reclamation, TimeCheck},
 };
 
+use super::probe::{Probe, Setting};
 use crate::{
     spec::{
         model::Order,
@@ -35,6 +36,8 @@ pub struct Plan {
     pub checks: Vec<String>,
     /// Names of the instruments, in registry order.
     pub instruments: Vec<String>,
+    /// What the checks and instruments ask for beside the cells.
+    pub probes: Vec<Probe>,
 }
 
 /// One trial of every cell, in order of execution.
@@ -44,7 +47,8 @@ pub struct Block {
     pub kind: BlockKind,
     /// Index of the trial among those of its cell and kind.
     pub trial_idx: u32,
-    /// Cell indices in order of execution; each cell once.
+    /// Cell indices in order of execution, each cell once; of a block of probes the indices of the probes that have so
+    /// many trials.
     pub order: Vec<u32>,
 }
 
@@ -55,14 +59,20 @@ pub enum BlockKind {
     Measure,
     /// Trials under the counting hook, shown but never summarised as throughput.
     Account,
+    /// Trials of probes, each in its mode: shown beside the check or instrument that asks for them.
+    Probe,
 }
 
 impl BlockKind {
+    /// Every kind, in the order in which blocks of them follow each other.
+    pub const ALL: [Self; 3] = [Self::Measure, Self::Account, Self::Probe];
+
     /// Returns the word used in plans, records and reports.
     pub fn name(self) -> &'static str {
         match self {
             Self::Measure => "measure",
             Self::Account => "account",
+            Self::Probe => "probe",
         }
     }
 }
@@ -72,7 +82,7 @@ impl BlockKind {
 pub struct TrialId {
     /// Kind of its block.
     pub kind: BlockKind,
-    /// Cell index.
+    /// Cell index; the index of the probe where it is of one.
     pub cell: u32,
     /// Index among the trials of its cell and kind.
     pub trial_idx: u32,
@@ -90,11 +100,8 @@ impl FromStr for TrialId {
     fn from_str(text: &str) -> Result<Self, String> {
         let fail = || format!("`{text}` is not a trial, such as `measure-12-3`");
         let mut parts = text.split('-');
-        let kind = match parts.next() {
-            Some("measure") => BlockKind::Measure,
-            Some("account") => BlockKind::Account,
-            _ => return Err(fail()),
-        };
+        let word = parts.next();
+        let kind = BlockKind::ALL.into_iter().find(|kind| Some(kind.name()) == word).ok_or_else(fail)?;
         let mut number = || parts.next().and_then(|part| part.parse().ok()).ok_or_else(fail);
         let id = Self { kind, cell: number()?, trial_idx: number()? };
         // `measure-01-2` and `measure-1-2` must not be two names of one trial.
@@ -141,7 +148,22 @@ impl fmt::Debug for PlanHash {
 impl Plan {
     /// Returns the cell at `cell_idx`.
     pub fn cell(&self, cell_idx: u32) -> Cell<'_> {
-        Cell { plan: self, cell_idx }
+        Cell(Values::Listed(self, cell_idx))
+    }
+
+    /// Returns the cell of a trial, be it of the plan or of a probe; `None` if the plan has none of that index.
+    pub fn cell_of(&self, trial: TrialId) -> Option<Cell<'_>> {
+        match trial.kind {
+            BlockKind::Measure | BlockKind::Account => {
+                ((trial.cell as usize) < self.cells.len()).then(|| self.cell(trial.cell))
+            }
+            BlockKind::Probe => self.probes.get(trial.cell as usize).map(Probe::cell),
+        }
+    }
+
+    /// Returns the probe of a trial, if it is of one.
+    pub fn probe_of(&self, trial: TrialId) -> Option<&Probe> {
+        (trial.kind == BlockKind::Probe).then(|| self.probes.get(trial.cell as usize)).flatten()
     }
 
     /// Iterates over every trial in order of execution.
@@ -149,6 +171,12 @@ impl Plan {
         self.blocks.iter().flat_map(|block| {
             block.order.iter().map(|&cell| TrialId { kind: block.kind, cell, trial_idx: block.trial_idx })
         })
+    }
+
+    /// Iterates over every cell, those of the plan first and then those of its probes.
+    pub fn all_cells(&self) -> impl Iterator<Item = Cell<'_>> {
+        let own = (0..).take(self.cells.len()).map(|cell_idx| self.cell(cell_idx));
+        own.chain(self.probes.iter().map(Probe::cell))
     }
 
     /// Returns the number of trials of all kinds.
@@ -162,12 +190,17 @@ impl Plan {
     }
 }
 
-/// One cell of a plan.
+/// One cell of a plan, or of a probe.
 #[derive(Clone, Copy, Debug)]
-pub struct Cell<'p> {
-    plan: &'p Plan,
-    /// Its index in [`Plan::cells`].
-    pub cell_idx: u32,
+pub struct Cell<'p>(Values<'p>);
+
+/// Where the values of a cell are.
+#[derive(Clone, Copy, Debug)]
+enum Values<'p> {
+    /// In the columns of a plan, for the cell of this index.
+    Listed(&'p Plan, u32),
+    /// All in one place.
+    Own(&'p Setting),
 }
 
 /// Unpacks the value of one parameter; the expander puts only fitting values into a column.
@@ -183,8 +216,31 @@ macro_rules! unpack {
 impl<'p> Cell<'p> {
     /// Returns the value of one parameter.
     pub fn value(&self, parameter: Parameter) -> &'p Value {
-        let value_idx = self.plan.cells[self.cell_idx as usize][parameter as usize];
-        &self.plan.values[parameter as usize][value_idx as usize]
+        match self.0 {
+            Values::Listed(plan, cell_idx) => {
+                let value_idx = plan.cells[cell_idx as usize][parameter as usize];
+                &plan.values[parameter as usize][value_idx as usize]
+            }
+            Values::Own(setting) => &setting[parameter as usize],
+        }
+    }
+
+    /// Returns its index in the plan; `None` for the cell of a probe, which has none.
+    pub fn cell_idx(&self) -> Option<u32> {
+        match self.0 {
+            Values::Listed(_, cell_idx) => Some(cell_idx),
+            Values::Own(_) => None,
+        }
+    }
+
+    /// Returns the cell of a setting.
+    pub(super) fn of_setting(setting: &'p Setting) -> Self {
+        Self(Values::Own(setting))
+    }
+
+    /// Returns all its values.
+    pub fn setting(&self) -> Setting {
+        Parameter::ALL.map(|parameter| self.value(parameter).clone())
     }
 
     /// Returns the structure with its label and parameters.
@@ -276,5 +332,86 @@ impl<'p> Cell<'p> {
             _ => Pool::PerThread,
         };
         Nodes { padding_bytes: u32::try_from(padding).expect("paddings are a few words of bytes"), pool }
+    }
+
+    /// Returns how the harness measures.
+    ///
+    /// # Errors
+    /// The parameter whose value this version cannot bring about.
+    pub fn harness(&self) -> Result<Harness, Parameter> {
+        Ok(Harness {
+            time_check: match *unpack!(self, TimeCheck, Word) {
+                "flag" => TimeCheck::Flag,
+                "every-op" => TimeCheck::Every(1),
+                "every-10" => TimeCheck::Every(10),
+                "every-100" => TimeCheck::Every(100),
+                "every-1000" => TimeCheck::Every(1_000),
+                _ => return Err(Parameter::TimeCheck),
+            },
+            padding: match *unpack!(self, HarnessPadding, Count) {
+                0 => Padding::None,
+                128 => Padding::Lines,
+                _ => return Err(Parameter::HarnessPadding),
+            },
+            generator: match *unpack!(self, Generator, Word) {
+                "xoshiro256++" => GeneratorKind::Xoshiro,
+                "fnv1a-alternating" => GeneratorKind::Fnv1aAlternating,
+                _ => return Err(Parameter::Generator),
+            },
+            fault: match *unpack!(self, HarnessFault, Word) {
+                "none" => None,
+                "prefill-with-replacement" => Some(Fault::PrefillWithReplacement),
+                "rotated-pins" => Some(Fault::RotatedPins),
+                "late-thread" => Some(Fault::LateThread),
+                "nominal-time" => Some(Fault::NominalTime),
+                _ => return Err(Parameter::HarnessFault),
+            },
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::spec::{fields, fields::Kind};
+
+    /// The settings of a cell whose harness is as by default, but for one value.
+    fn harness(other: Parameter, value: Value) -> Result<Harness, Parameter> {
+        // The harness looks at no other parameter.
+        let mut setting: Setting = std::array::from_fn(|_| Value::Count(0));
+        for (parameter, usual) in [
+            (Parameter::TimeCheck, Value::Word("flag")),
+            (Parameter::HarnessPadding, Value::Count(128)),
+            (Parameter::Generator, Value::Word("xoshiro256++")),
+            (Parameter::HarnessFault, Value::Word("none")),
+            (other, value),
+        ] {
+            setting[parameter as usize] = usual;
+        }
+        Cell::of_setting(&setting).harness()
+    }
+
+    #[test]
+    fn every_word_of_the_harness_is_a_setting_of_its_own() {
+        let mut settings = std::collections::BTreeSet::new();
+        let mut n_words = 0;
+        for parameter in [Parameter::TimeCheck, Parameter::Generator, Parameter::HarnessFault] {
+            let Kind::Word(words) = fields::of(parameter).kind else { panic!("{parameter:?} takes words") };
+            for word in words {
+                n_words += 1;
+                settings.insert(harness(parameter, Value::Word(word.name)).unwrap());
+            }
+        }
+        // The default of each is the same setting.
+        assert_eq!(settings.len(), n_words - 2);
+        assert!(settings.contains(&Harness::default()));
+    }
+
+    #[test]
+    fn paddings_that_there_are_not_are_named() {
+        let harness = |padding| harness(Parameter::HarnessPadding, Value::Count(padding));
+        assert_eq!(harness(0).map(|harness| harness.padding), Ok(Padding::None));
+        assert_eq!(harness(128), Ok(Harness::default()));
+        assert_eq!(harness(64), Err(Parameter::HarnessPadding));
     }
 }

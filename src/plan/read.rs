@@ -17,8 +17,9 @@ use serde::{
 use super::{
     error::PlanReadError,
     model::{Block, BlockKind, FORMAT, Plan},
+    probe::{Mode, Probe, Setting},
     read_value::{decimal, read_value},
-    walk::{FAMILY, order_name},
+    walk::{FAMILY, IMPLIED, order_name},
 };
 use crate::spec::{
     model::Order,
@@ -71,7 +72,25 @@ struct Document {
     held: Settings,
     instruments: Vec<String>,
     order: String,
+    #[serde(default)]
+    probes: ProbesForm,
     seed: String,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ProbesForm {
+    held: Settings,
+    list: Vec<ProbeForm>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ProbeForm {
+    cell: Settings,
+    mode: String,
+    purpose: String,
+    trials: u32,
 }
 
 #[derive(Deserialize)]
@@ -83,6 +102,7 @@ struct BlockForm {
 }
 
 /// Values of some parameters.
+#[derive(Default)]
 struct Settings(BTreeMap<Parameter, Value>);
 
 impl Document {
@@ -99,15 +119,49 @@ impl Document {
         }
         let orders = [Order::Random, Order::Listed];
         let order = orders.into_iter().find(|&order| order_name(order) == self.order);
+        let probes = self.probes.probes()?;
         Ok(Plan {
-            blocks: blocks(self.blocks, cells.rows.len())?,
+            blocks: blocks(self.blocks, cells.rows.len(), &probes)?,
             values: cells.values,
             cells: cells.rows,
+            probes,
             order: order.ok_or_else(|| format!("unknown order `{}`", self.order))?,
             seed: decimal(&self.seed).ok_or_else(|| format!("`{}` is not a seed", self.seed))?,
             checks: self.checks,
             instruments: self.instruments,
         })
+    }
+}
+
+impl ProbesForm {
+    fn probes(self) -> Result<Vec<Probe>, String> {
+        let Self { held, list } = self;
+        let probe = |(idx, form): (usize, ProbeForm)| {
+            let fault = |fault: String| format!("probe {idx} {fault}");
+            let mode = Mode::ALL.into_iter().find(|mode| mode.name() == form.mode);
+            let mode = mode.ok_or_else(|| fault(format!("has the unknown mode `{}`", form.mode)))?;
+            if form.trials == 0 {
+                return Err(fault("has no trial".to_owned()));
+            }
+            let values = Parameter::ALL.map(|parameter| held.value(&form.cell, parameter).cloned());
+            let values: Vec<Value> = values.into_iter().collect::<Result<_, _>>().map_err(fault)?;
+            let setting: Setting = values.try_into().expect("one value of each parameter");
+            let value = |parameter: Parameter| &setting[parameter as usize];
+            check_prefill(value).and_then(|()| check_range_query(value)).map_err(fault)?;
+            Ok(Probe { purpose: form.purpose, mode, n_trials: form.trials, setting: Box::new(setting) })
+        };
+        list.into_iter().enumerate().map(probe).collect()
+    }
+}
+
+impl Settings {
+    /// Returns the value that either these, which are held, or a cell's own have.
+    fn value<'s>(&'s self, own: &'s Self, parameter: Parameter) -> Result<&'s Value, String> {
+        match (self.0.get(&parameter), own.0.get(&parameter)) {
+            (Some(value), None) | (None, Some(value)) => Ok(value),
+            (None, None) => implied(parameter).ok_or_else(|| format!("has no `{}`", parameter.name())),
+            (Some(_), Some(_)) => Err(format!("has `{}`, which is held", parameter.name())),
+        }
     }
 }
 
@@ -125,15 +179,11 @@ impl Columns {
     fn push(&mut self, held: &Settings, own: &Settings) -> Result<(), String> {
         let mut row = [0; Parameter::COUNT];
         for parameter in Parameter::ALL {
-            let value = match (held.0.get(&parameter), own.0.get(&parameter)) {
-                (Some(value), None) | (None, Some(value)) => value,
-                (None, None) => return Err(format!("has no `{}`", parameter.name())),
-                (Some(_), Some(_)) => return Err(format!("has `{}`, which is held", parameter.name())),
-            };
-            row[parameter as usize] = self.place(parameter, value)?;
+            row[parameter as usize] = self.place(parameter, held.value(own, parameter)?)?;
         }
-        check_prefill(&self.values, &row)?;
-        check_range_query(&self.values, &row)?;
+        let value = |parameter: Parameter| &self.values[parameter as usize][row[parameter as usize] as usize];
+        check_prefill(value)?;
+        check_range_query(value)?;
         if !self.seen.insert(row) {
             return Err("is there twice".to_owned());
         }
@@ -153,9 +203,13 @@ impl Columns {
     }
 }
 
+/// Returns the value that a parameter has where a plan leaves it out.
+fn implied(parameter: Parameter) -> Option<&'static Value> {
+    IMPLIED.iter().find(|(implied, _)| *implied == parameter).map(|(_, value)| value)
+}
+
 /// No structure can hold more keys than there are.
-fn check_prefill(values: &[Vec<Value>; Parameter::COUNT], row: &[u32; Parameter::COUNT]) -> Result<(), String> {
-    let value = |parameter: Parameter| &values[parameter as usize][row[parameter as usize] as usize];
+fn check_prefill<'v>(value: impl Fn(Parameter) -> &'v Value) -> Result<(), String> {
     match (value(Parameter::KeyRange), value(Parameter::Prefill)) {
         (Value::Count(key_range), Value::Prefill(Prefill::Keys(keys))) if keys > key_range => {
             Err(format!("is filled with {keys} keys out of {key_range}"))
@@ -165,8 +219,7 @@ fn check_prefill(values: &[Vec<Value>; Parameter::COUNT], row: &[u32; Parameter:
 }
 
 /// A range query has a size.
-fn check_range_query(values: &[Vec<Value>; Parameter::COUNT], row: &[u32; Parameter::COUNT]) -> Result<(), String> {
-    let value = |parameter: Parameter| &values[parameter as usize][row[parameter as usize] as usize];
+fn check_range_query<'v>(value: impl Fn(Parameter) -> &'v Value) -> Result<(), String> {
     match (value(Parameter::Mix), value(Parameter::RangeQuery)) {
         (Value::Mix(mix), Value::RangeQuery(RangeQuery::None)) if mix.range > 0 => {
             Err("has range queries without a size".to_owned())
@@ -176,11 +229,10 @@ fn check_range_query(values: &[Vec<Value>; Parameter::COUNT], row: &[u32; Parame
 }
 
 /// The measured blocks come first, and those of a kind are numbered from 0.
-fn blocks(forms: Vec<BlockForm>, n_cells: usize) -> Result<Vec<Block>, String> {
+fn blocks(forms: Vec<BlockForm>, n_cells: usize, probes: &[Probe]) -> Result<Vec<Block>, String> {
     let mut blocks: Vec<Block> = Vec::new();
     for form in forms {
-        let kinds = [BlockKind::Measure, BlockKind::Account];
-        let kind = kinds.into_iter().find(|kind| kind.name() == form.kind);
+        let kind = BlockKind::ALL.into_iter().find(|kind| kind.name() == form.kind);
         let kind = kind.ok_or_else(|| format!("unknown kind of block `{}`", form.kind))?;
         let expected_idx = match blocks.last() {
             Some(last) if last.kind == kind => last.trial_idx.checked_add(1),
@@ -190,18 +242,27 @@ fn blocks(forms: Vec<BlockForm>, n_cells: usize) -> Result<Vec<Block>, String> {
         if expected_idx != Some(form.trial) {
             return Err(format!("block {} is out of order", blocks.len()));
         }
-        if !is_permutation(&form.order, n_cells) {
-            return Err(format!("block {} does not hold each cell once", blocks.len()));
+        let (members, what) = match kind {
+            BlockKind::Measure | BlockKind::Account => (vec![true; n_cells], "cell"),
+            BlockKind::Probe => (probes.iter().map(|probe| form.trial < probe.n_trials).collect(), "probe"),
+        };
+        if !holds_each_once(&form.order, members) {
+            return Err(format!("block {} does not hold each {what} once", blocks.len()));
         }
         blocks.push(Block { kind, trial_idx: form.trial, order: form.order });
+    }
+    let n_of_probes = blocks.iter().filter(|block| block.kind == BlockKind::Probe).count() as u32;
+    if probes.iter().map(|probe| probe.n_trials).max().unwrap_or(0) != n_of_probes {
+        return Err("it does not hold each trial of its probes".to_owned());
     }
     if blocks.is_empty() { Err("it has no block".to_owned()) } else { Ok(blocks) }
 }
 
-fn is_permutation(order: &[u32], n_cells: usize) -> bool {
-    let mut is_seen = vec![false; n_cells];
-    let is_new = |&cell: &u32| is_seen.get_mut(cell as usize).is_some_and(|seen| !std::mem::replace(seen, true));
-    order.len() == n_cells && order.iter().all(is_new)
+/// Tells whether an order holds each index that is due, once, and no other.
+fn holds_each_once(order: &[u32], mut due: Vec<bool>) -> bool {
+    let mut take = |&idx: &u32| due.get_mut(idx as usize).is_some_and(std::mem::take);
+    let all_were_due = order.iter().all(&mut take);
+    all_were_due && due.iter().all(|&is_due| !is_due)
 }
 
 impl<'de> Deserialize<'de> for Settings {

@@ -41,7 +41,8 @@ pub(super) fn read_value(parameter: Parameter, json: &Json) -> Option<Value> {
         | Parameter::Aslr
         | Parameter::ObjectPool
         | Parameter::TimeCheck
-        | Parameter::Generator => word(parameter, json).map(Value::Word),
+        | Parameter::Generator
+        | Parameter::HarnessFault => word(parameter, json).map(Value::Word),
     }
 }
 

@@ -1,8 +1,10 @@
 //! Decides which cells a rule matches.
 
+use std::{cmp::Reverse, collections::BTreeMap};
+
 use super::model::Plan;
 use crate::spec::{
-    model::{Condition, Rule},
+    model::{Compare, Condition, Rule},
     value::{Parameter, Prefill, RangeQuery, Threads, Value},
 };
 
@@ -36,6 +38,35 @@ impl Plan {
     pub fn matching(&self, rule: &Rule) -> impl Iterator<Item = u32> + use<'_> {
         let matcher = Matcher::new(rule, &self.values);
         (0..self.n_cells()).filter(move |&cell_idx| matcher.matches(&self.cells[cell_idx as usize]))
+    }
+}
+
+impl Plan {
+    /// Returns the cells that a comparison is about: of the pairs that differ in nothing but what its rules name, the one
+    /// with the most threads and otherwise the values listed first; `None` if there is no pair.
+    pub fn pair(&self, compare: &Compare) -> Option<(u32, u32)> {
+        let named: Vec<Parameter> = compare
+            .base
+            .conditions
+            .iter()
+            .chain(&compare.changed.conditions)
+            .map(|(parameter, _)| *parameter)
+            .collect();
+        let held = |cell: u32| {
+            let mut columns = self.cells[cell as usize];
+            named.iter().for_each(|&parameter| columns[parameter as usize] = 0);
+            columns
+        };
+        // The first cell of each kind.
+        let mut changed = BTreeMap::new();
+        for cell in self.matching(&compare.changed) {
+            changed.entry(held(cell)).or_insert(cell);
+        }
+        let pairs = self.matching(&compare.base).filter_map(|base| {
+            let changed = *changed.get(&held(base))?;
+            (base != changed).then_some((base, changed))
+        });
+        pairs.min_by_key(|&(base, _)| (Reverse(self.cell(base).threads()), base))
     }
 }
 

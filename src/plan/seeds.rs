@@ -15,12 +15,13 @@ impl Plan {
     /// Returns the seed of one trial, from which the worker derives those of its threads and phases.
     ///
     /// It is drawn from the plan's seed, the content of the trial's cell, the kind and the trial's index:
-    /// `{"cell":{every parameter},"kind":"measure","purpose":"trial","seed":"1","trial":0}`.
+    /// `{"cell":{every parameter},"kind":"measure","purpose":"trial","seed":"1","trial":0}`, with the members `mode` and
+    /// `probe` (its purpose) where it is of a probe.
     ///
     /// # Panics
     /// If the plan has no such cell.
     pub fn seed(&self, trial: TrialId) -> u64 {
-        drawn_from(|writer| walk::trial_seed(self, self.cell(trial.cell), trial.kind, trial.trial_idx, writer))
+        drawn_from(|writer| walk::trial_seed(self, trial, writer))
     }
 
     /// Returns the seed of the stream that shuffles one block:

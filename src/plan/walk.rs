@@ -6,7 +6,7 @@
 
 use rare_workloads::protocol::{Distribution, Mix, Reclamation};
 
-use super::model::{Block, BlockKind, Cell, FORMAT, Plan};
+use super::model::{Block, BlockKind, Cell, FORMAT, Plan, TrialId};
 use crate::spec::{
     model::Order,
     value::{Allocator, Parameter, Pinning, Prefill, RangeQuery, StructureUse, Threads, Value},
@@ -94,7 +94,32 @@ pub(super) fn plan(plan: &Plan, visitor: &mut impl Visitor) {
         visitor.object(Step::Field("held", "axes"), |visitor| parameters(plan.cell(0), &held, visitor));
         visitor.list(Step::Field("instruments", "instruments"), plan.instruments.iter().map(|it| Leaf::Text(it)));
         visitor.leaf(Step::Field("order", "order"), Leaf::Text(order_name(plan.order)));
+        if !plan.probes.is_empty() {
+            visitor.object(Step::Field("probes", "sanity_checks, instruments"), |visitor| probes(plan, visitor));
+        }
         visitor.leaf(Step::Field("seed", "seed"), Leaf::Seed(plan.seed));
+    });
+}
+
+/// Left out of a plan without probes, so that every plan from before there were any keeps its hash.
+fn probes(plan: &Plan, visitor: &mut impl Visitor) {
+    let is_varied = |parameter: &Parameter| {
+        let first = plan.probes.first().map(|probe| &probe.setting[*parameter as usize]);
+        plan.probes.iter().any(|probe| Some(&probe.setting[*parameter as usize]) != first)
+    };
+    let (varied, held): (Vec<_>, Vec<_>) = sorted().into_iter().partition(is_varied);
+    if let Some(first) = plan.probes.first() {
+        visitor.object(Step::Key("held"), |visitor| parameters(first.cell(), &held, visitor));
+    }
+    visitor.array(Step::Key("list"), |visitor| {
+        for (idx, probe) in plan.probes.iter().enumerate() {
+            visitor.object(Step::Index(idx), |visitor| {
+                visitor.object(Step::Key("cell"), |visitor| parameters(probe.cell(), &varied, visitor));
+                visitor.leaf(Step::Key("mode"), Leaf::Text(probe.mode.name()));
+                visitor.leaf(Step::Key("purpose"), Leaf::Text(&probe.purpose));
+                visitor.leaf(Step::Key("trials"), Leaf::Number(probe.n_trials.into()));
+            });
+        }
     });
 }
 
@@ -110,14 +135,19 @@ pub(super) fn order_seed(plan: &Plan, kind: BlockKind, trial_idx: u32, visitor: 
 }
 
 /// Walks over what the seed of one trial is drawn from: the whole content of its cell, and not the cell's index, so
-/// that a trial keeps its seed when cells are added, removed or reordered.
-pub(super) fn trial_seed(plan: &Plan, cell: Cell<'_>, kind: BlockKind, trial_idx: u32, visitor: &mut impl Visitor) {
+/// that a trial keeps its seed when cells are added, removed or reordered. Of a probe, also what it is for.
+pub(super) fn trial_seed(plan: &Plan, trial: TrialId, visitor: &mut impl Visitor) {
+    let cell = plan.cell_of(trial).expect("the trial is of this plan");
     visitor.object(Step::Root, |visitor| {
         visitor.object(Step::Key("cell"), |visitor| parameters(cell, &sorted(), visitor));
-        visitor.leaf(Step::Key("kind"), Leaf::Text(kind.name()));
+        visitor.leaf(Step::Key("kind"), Leaf::Text(trial.kind.name()));
+        if let Some(probe) = plan.probe_of(trial) {
+            visitor.leaf(Step::Key("mode"), Leaf::Text(probe.mode.name()));
+            visitor.leaf(Step::Key("probe"), Leaf::Text(&probe.purpose));
+        }
         visitor.leaf(Step::Key("purpose"), Leaf::Text("trial"));
         visitor.leaf(Step::Key("seed"), Leaf::Seed(plan.seed));
-        visitor.leaf(Step::Key("trial"), Leaf::Number(trial_idx.into()));
+        visitor.leaf(Step::Key("trial"), Leaf::Number(trial.trial_idx.into()));
     });
 }
 
@@ -144,9 +174,16 @@ fn block(step: Step<'_>, block: &Block, visitor: &mut impl Visitor) {
     });
 }
 
+/// Values that are left out, so that every plan from before there was the parameter keeps its hash. Whoever reads a plan
+/// puts them back.
+pub(super) static IMPLIED: [(Parameter, Value); 1] = [(Parameter::HarnessFault, Value::Word("none"))];
+
 fn parameters(cell: Cell<'_>, parameters: &[Parameter], visitor: &mut impl Visitor) {
     for &parameter in parameters {
-        value(Step::Parameter(parameter), cell.value(parameter), visitor);
+        let it = cell.value(parameter);
+        if !IMPLIED.iter().any(|(implied, value)| (parameter, it) == (*implied, value)) {
+            value(Step::Parameter(parameter), it, visitor);
+        }
     }
 }
 

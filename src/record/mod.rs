@@ -4,6 +4,8 @@
 
 pub mod environment;
 pub mod trial;
+pub mod watched;
 
 pub use environment::{Entry, Environment, Reading, Snapshot};
 pub use trial::{FailureClass, Interference, Outcome, Trial};
+pub use watched::Watched;

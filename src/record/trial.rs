@@ -3,6 +3,7 @@
 use rare_workloads::protocol::{Reply, Request};
 use serde::{Deserialize, Serialize};
 
+use super::Watched;
 use crate::{plan::TrialId, units::Nanos};
 
 /// One executed trial. Times are UTC, durations nanoseconds.
@@ -25,6 +26,9 @@ pub struct Trial {
     pub outcome: Outcome,
     /// What else happened on the machine meanwhile.
     pub interference: Interference,
+    /// What the tool saw, of a trial that ran under one and has a reply.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub watched: Option<Box<Watched>>,
 }
 
 /// What came of a trial.
@@ -42,6 +46,21 @@ pub enum Outcome {
         /// The worker's standard error, capped.
         stderr: String,
     },
+}
+
+impl Outcome {
+    /// Tells whether it says that something is wrong with the trial. One that was not begun for want of its tool says
+    /// nothing.
+    pub fn has_failed(&self) -> bool {
+        matches!(self, Self::Failed { class, .. } if !class.is_the_tools())
+    }
+}
+
+impl FailureClass {
+    /// Tells whether the tool under which the trial was to run is what failed.
+    pub fn is_the_tools(self) -> bool {
+        matches!(self, Self::NoTool | Self::ToolFailed)
+    }
 }
 
 /// Why a trial has no usable reply.
@@ -64,6 +83,10 @@ pub enum FailureClass {
     TimedOut,
     /// It replied, but processes that it had started outlived it.
     LeftProcesses,
+    /// The tool under which it was to run is not there, or may not be used here.
+    NoTool,
+    /// The tool under which it ran gave nothing that can be used.
+    ToolFailed,
 }
 
 /// What else happened on the machine during a trial; `None` where the kernel does not tell.
@@ -78,4 +101,21 @@ pub struct Interference {
     pub swapped_pages: Option<u64>,
     /// Throttling events, all CPUs.
     pub throttled: Option<u64>,
+    /// CPU time of the CPUs to which threads were pinned that went neither to the worker nor to idling, in nanoseconds. Too
+    /// small by what the worker did elsewhere. `None` where threads float, as in what follows, and in records of earlier
+    /// versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pinned_other_cpu_ns: Option<u64>,
+    /// Interrupts of devices on the CPUs to which threads were pinned.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub device_interrupts: Option<u64>,
+    /// Other interrupts there: timers, and calls of one CPU by another, most of which a trial causes itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub local_interrupts: Option<u64>,
+    /// Lowest clock rate of these CPUs before the worker was started, in kHz.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub before_khz: Option<u64>,
+    /// Lowest clock rate of these CPUs when it had ended, in kHz.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub after_khz: Option<u64>,
 }

@@ -23,6 +23,7 @@ pub(crate) fn standing(standing: Standing) -> &'static str {
         Standing::Instrumented => "instrumented",
         Standing::Excluded => "excluded",
         Standing::Failed => "failed",
+        Standing::NotRun => "not run",
         Standing::Superseded => "superseded",
         Standing::Foreign => "foreign",
     }
@@ -86,13 +87,9 @@ fn row(evidence: &Evidence, record_idx: usize) -> Vec<String> {
         trial.started.clone(),
         standing(summary.standing).to_owned(),
     ];
-    let known = (cell as usize) < evidence.plan.cells.len();
+    let planned = evidence.plan.cell_of(trial.trial);
     row.extend(
-        Parameter::ALL.map(
-            |parameter| {
-                if known { evidence.plan.cell(cell).value(parameter).to_string() } else { String::new() }
-            },
-        ),
+        Parameter::ALL.map(|parameter| planned.map_or_else(String::new, |cell| cell.value(parameter).to_string())),
     );
     let request = &trial.request;
     row.extend([request.cpus.len().to_string(), request.prefill_keys.to_string()]);

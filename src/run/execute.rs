@@ -7,10 +7,10 @@ use std::{io, time::Duration};
 
 use rare_workloads::protocol::Request;
 
-use super::{Host, Interrupt, ResolveError, Worker, attempt, descendants, progress::Progress, resolve};
+use super::{Host, Interrupt, ResolveError, Tools, Worker, attempt, descendants, progress::Progress, resolve};
 use crate::{
-    plan::{Plan, TrialId},
-    record::{FailureClass, Outcome, Trial},
+    plan::{BlockKind, Plan, TrialId},
+    record::{FailureClass, Trial},
     store::{Journal, RunFolder, StoreError},
     units::Nanos,
 };
@@ -23,6 +23,8 @@ pub struct Job<'a> {
     pub worker: &'a Worker,
     /// What the plan's symbols mean here.
     pub host: &'a Host,
+    /// The tools under which some trials run.
+    pub tools: &'a Tools,
     /// Where artifacts go.
     pub run: &'a RunFolder,
     /// Tries again the trials whose last attempt failed; otherwise they count as done.
@@ -138,10 +140,10 @@ pub fn missing(plan: &Plan, recorded: &[Trial], retry_failed: bool) -> usize {
 
 /// Resolves every cell, or returns everything that this machine cannot honour, each mistake once.
 fn templates(plan: &Plan, host: &Host) -> Result<Vec<Request>, Vec<ResolveError>> {
-    let mut templates = Vec::with_capacity(plan.cells.len());
+    let mut templates = Vec::with_capacity(plan.cells.len() + plan.probes.len());
     let mut errors: Vec<ResolveError> = resolve::check_permissions(plan);
-    for cell_idx in (0..).take(plan.cells.len()) {
-        match resolve::template(plan.cell(cell_idx), host) {
+    for cell in plan.all_cells() {
+        match resolve::template(cell, host) {
             Ok(template) => templates.push(template),
             Err(error) if errors.iter().any(|known| known.to_string() == error.to_string()) => {}
             Err(error) => errors.push(error),
@@ -156,7 +158,7 @@ struct Execution<'a> {
     journal: &'a mut Journal,
     interrupt: &'a Interrupt,
     observer: &'a mut dyn Observer,
-    /// By cell; without length and seed.
+    /// By cell, those of the plan first and then those of its probes; without seed.
     templates: Vec<Request>,
     progress: Progress,
     summary: Summary,
@@ -212,6 +214,7 @@ impl Execution<'_> {
             request: done.request,
             outcome: done.outcome,
             interference: done.interference,
+            watched: done.watched,
         };
         if let Some(output) = done.output {
             self.job.run.write_artifact(&format!("{trial}-{}.txt", record.attempt), output.as_bytes())?;
@@ -219,13 +222,14 @@ impl Execution<'_> {
         self.journal.append(&record)?;
         self.progress.add(&record);
         self.summary.n_executed += 1;
-        self.summary.n_failed += usize::from(matches!(record.outcome, Outcome::Failed { .. }));
+        self.summary.n_failed += usize::from(record.outcome.has_failed());
         self.observer.finished(&record);
         Ok(self.progress.hopeless().map(Stop::Hopeless))
     }
 
     fn request(&self, trial: TrialId) -> Request {
-        let template = &self.templates[trial.cell as usize];
+        let n_before = if trial.kind == BlockKind::Probe { self.job.plan.cells.len() } else { 0 };
+        let template = &self.templates[n_before + trial.cell as usize];
         resolve::fill(template.clone(), self.job.plan, trial)
     }
 }

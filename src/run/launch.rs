@@ -2,6 +2,7 @@
 
 use std::{
     collections::BTreeMap,
+    ffi::OsStr,
     fs::File,
     io::{self, PipeReader, Seek, Write},
     os::fd::{AsRawFd, BorrowedFd, RawFd},
@@ -52,8 +53,14 @@ pub(super) struct Started {
     pub(super) stderr: PipeReader,
 }
 
-/// Starts `worker` on a request, given as it is and as the bytes to send.
-pub(super) fn start(worker: &Path, request: &Request, bytes: &[u8], surroundings: Surroundings) -> io::Result<Started> {
+/// Starts `worker` on a request, given as it is and as the bytes to send, under the tool whose command line is `prefix`.
+pub(super) fn start(
+    prefix: &[String],
+    worker: &Path,
+    request: &Request,
+    bytes: &[u8],
+    surroundings: Surroundings,
+) -> io::Result<Started> {
     let (reply, reply_writer) = pipe()?;
     let (stdout, stdout_writer) = pipe()?;
     let (stderr, stderr_writer) = pipe()?;
@@ -64,7 +71,9 @@ pub(super) fn start(worker: &Path, request: &Request, bytes: &[u8], surroundings
         aslr: surroundings.aslr,
         huge_pages: surroundings.huge_pages,
     };
-    let expression = duct::cmd(worker, &[] as &[&str])
+    let mut words = prefix.iter().map(OsStr::new).chain([worker.as_os_str()]);
+    let program = words.next().expect("the worker is one");
+    let expression = duct::cmd(program, words)
         .dir(WORKING_FOLDER)
         .full_env(environment(request, surroundings))
         .stdin_file(in_memory(bytes)?)

@@ -5,6 +5,7 @@
 
 pub mod choose;
 pub mod execute;
+pub mod instruments;
 pub mod interrupt;
 pub mod resolve;
 pub mod worker;
@@ -15,9 +16,11 @@ mod descendants;
 mod launch;
 mod progress;
 mod supervise;
+mod tool;
 
 pub use choose::{Begun, Choice, Identity, begin, choose};
 pub use execute::{Job, Observer, RunError, Stop, Summary, check, execute, missing};
 pub use interrupt::Interrupt;
 pub use resolve::{Host, ResolveError, resolve};
+pub use tool::Tools;
 pub use worker::{Worker, WorkerError};

@@ -70,11 +70,13 @@ impl Progress {
 
     /// Returns how long a trial will take, in nanoseconds: as long as the last one of its cell, or as planned.
     pub(super) fn expected_wall(&self, plan: &Plan, trial: TrialId) -> u64 {
-        let planned = match trial.kind {
-            BlockKind::Measure => plan.cell(trial.cell).trial_length().0,
+        let timed = match trial.kind {
+            BlockKind::Measure => true,
             // Nothing is planned of their time; the first one tells.
-            BlockKind::Account => 0,
+            BlockKind::Account => false,
+            BlockKind::Probe => plan.probe_of(trial).is_some_and(|probe| probe.mode.operations().is_none()),
         };
+        let planned = plan.cell_of(trial).filter(|_| timed).map_or(0, |cell| cell.trial_length().0);
         self.walls.get(&(trial.kind, trial.cell)).copied().unwrap_or(planned)
     }
 

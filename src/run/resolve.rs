@@ -7,7 +7,7 @@ use std::{
 
 use rare_workloads::{
     nodes::Nodes,
-    protocol::{AllocatorRequest, FORMAT, Harness, Length, Preload, Reclamation, Request},
+    protocol::{AllocatorRequest, FORMAT, Harness, Length, Preload, Reclamation, Request, Watch},
     structures,
 };
 
@@ -18,15 +18,10 @@ use crate::{
         preload::{self, PreloadError},
         topology::Topology,
     },
-    plan::{ACCOUNTING_OPERATIONS, BlockKind, Cell, Plan, TrialId},
+    plan::{ACCOUNTING_OPERATIONS, BlockKind, Cell, Mode, Plan, TrialId},
     spec::value::{Allocator, Parameter, StructureUse, Threads, Value},
     units::Bytes,
 };
-
-/// Parameters that no request carries, each with the one value under which leaving it out is the truth. A plan need not
-/// come from a spec that this version compiled.
-const IMPLICIT: [(Parameter, &str); 3] =
-    [(Parameter::TimeCheck, "flag"), (Parameter::HarnessPadding, "128"), (Parameter::Generator, "xoshiro256++")];
 
 /// Most threads of a trial: the worker runs no more.
 const THREADS_MAX: usize = 10_000;
@@ -52,15 +47,21 @@ impl Host {
     pub fn new(plan: &Plan, topology: Topology) -> Result<Self, Vec<ResolveError>> {
         let mut preloads = BTreeMap::new();
         let mut errors = Vec::new();
-        for value in &plan.values[Parameter::Allocator as usize] {
-            if let Value::Allocator(Allocator::Preload(path)) = value {
-                match preload::inspect(path) {
-                    Ok(preload) => drop(preloads.insert(path.clone(), preload)),
-                    Err(error) => errors.push(error.into()),
-                }
+        let paths: BTreeSet<&String> = plan.all_cells().filter_map(preloaded).collect();
+        for path in paths {
+            match preload::inspect(path) {
+                Ok(preload) => drop(preloads.insert(path.clone(), preload)),
+                Err(error) => errors.push(error.into()),
             }
         }
         if errors.is_empty() { Ok(Self { topology, preloads }) } else { Err(errors) }
+    }
+}
+
+fn preloaded(cell: Cell<'_>) -> Option<&String> {
+    match cell.allocator() {
+        Allocator::Preload(path) => Some(path),
+        Allocator::Linked(_) => None,
     }
 }
 
@@ -81,6 +82,9 @@ pub enum ResolveError {
         /// Its value.
         value: Value,
     },
+    /// Settings of the harness that do not go with the rest of a cell, or with the CPUs of this machine.
+    #[error("cannot measure as planned: {0}")]
+    Harness(&'static str),
     /// A structure that this version does not have, or not in this way.
     #[error("this version of rare {0}")]
     Structure(String),
@@ -106,38 +110,60 @@ pub enum ResolveError {
 /// # Panics
 /// If `host` was made for another plan, which preloads other libraries.
 pub fn resolve(plan: &Plan, trial: TrialId, host: &Host) -> Result<Request, ResolveError> {
-    let cell = plan.cell(trial.cell);
+    let cell = plan.cell_of(trial).expect("the trial is of this plan");
     permitted(cell.priority(), surroundings(cell).aslr)?;
     Ok(fill(template(cell, host)?, plan, trial))
 }
 
-/// Refuses what would silently be run as something else, or not at all.
-fn supported(cell: Cell<'_>, n_threads: usize) -> Result<(), ResolveError> {
-    let other = IMPLICIT.into_iter().find(|(parameter, only)| cell.value(*parameter).to_string() != *only);
-    let parameter = match other {
-        Some((parameter, _)) => parameter,
-        None if !cell.nodes().are_known() => Parameter::NodePadding,
-        None if n_threads > THREADS_MAX => Parameter::Threads,
-        None if cell.environment_padding() > PADDING_MAX => Parameter::EnvironmentPadding,
-        None => return Ok(()),
+/// Refuses what would silently be run as something else, or not at all; returns how the harness is to measure.
+fn supported(cell: Cell<'_>, n_threads: usize) -> Result<Harness, ResolveError> {
+    let parameter = match cell.harness() {
+        Err(parameter) => parameter,
+        Ok(_) if !cell.nodes().are_known() => Parameter::NodePadding,
+        Ok(_) if n_threads > THREADS_MAX => Parameter::Threads,
+        Ok(_) if cell.environment_padding() > PADDING_MAX => Parameter::EnvironmentPadding,
+        Ok(harness) => return Ok(harness),
     };
     Err(ResolveError::Unsupported { parameter, value: cell.value(parameter).clone() })
 }
 
 /// Adds to the template of a cell what is the trial's own.
 pub(super) fn fill(mut template: Request, plan: &Plan, trial: TrialId) -> Request {
-    template.length = length(plan.cell(trial.cell), trial.kind);
+    let mode = plan.probe_of(trial).map(|probe| probe.mode);
+    template.length = match (trial.kind, mode.and_then(Mode::operations)) {
+        (BlockKind::Account, _) => Length::Accounting { operations: ACCOUNTING_OPERATIONS },
+        (_, Some(operations)) if mode == Some(Mode::Account) => Length::Accounting { operations },
+        (_, Some(operations)) => Length::Operations { operations },
+        (_, None) => template.length,
+    };
+    template.watch = mode.and_then(watch);
     template.seed = plan.seed(trial);
     template
 }
 
-/// Resolves what all trials of a cell share. Length and seed are those of no trial.
+/// Returns what watches the trials of a probe from within the worker. A tool that needs to be told where its fifos are
+/// adds that when it is started.
+fn watch(mode: Mode) -> Option<Watch> {
+    match mode {
+        Mode::Timed | Mode::Account | Mode::Sample => None,
+        Mode::Layout => Some(Watch::Layout { allocations: LISTED_ALLOCATIONS }),
+        Mode::Counters => Some(Watch::Counters),
+        Mode::Memcheck | Mode::Simulate => Some(Watch::Valgrind),
+    }
+}
+
+/// Allocations that are listed of each thread and phase: enough to see a pattern of two kinds of nodes, and a picture
+/// that fits a page.
+const LISTED_ALLOCATIONS: u32 = 256;
+
+/// Resolves what all trials of a cell share. The seed is that of no trial, and so is the length where trials end after
+/// some operations.
 pub(super) fn template(cell: Cell<'_>, host: &Host) -> Result<Request, ResolveError> {
     let n_threads = match cell.threads() {
         Threads::Count(threads) => threads as usize,
         Threads::All => host.topology.n_allowed(),
     };
-    supported(cell, n_threads)?;
+    let harness = supported(cell, n_threads)?;
     let cpus = host.topology.pin(cell.pinning(), n_threads)?;
     let (name, preload) = match cell.allocator() {
         Allocator::Linked(name) => (*name, None),
@@ -146,7 +172,7 @@ pub(super) fn template(cell: Cell<'_>, host: &Host) -> Result<Request, ResolveEr
         }
     };
     let structure = cell.structure();
-    Ok(Request {
+    let request = Request {
         format: FORMAT,
         structure: structure.name.clone(),
         structure_parameters: structure.parameters.clone(),
@@ -158,20 +184,16 @@ pub(super) fn template(cell: Cell<'_>, host: &Host) -> Result<Request, ResolveEr
         range_keys: cell.range_keys(),
         distribution: cell.distribution(),
         prefill_keys: cell.prefill().keys(cell.key_range()),
-        length: length(cell, BlockKind::Measure),
+        length: Length::Nanos(cell.trial_length().0),
         seed: 0,
         nice: i32::from(cell.priority()),
         nodes: cell.nodes(),
-        harness: Harness::default(),
+        harness,
         watch: None,
-    })
-}
-
-/// Returns what ends the window of a cell's trials of one kind.
-fn length(cell: Cell<'_>, kind: BlockKind) -> Length {
-    match kind {
-        BlockKind::Measure => Length::Nanos(cell.trial_length().0),
-        BlockKind::Account => Length::Accounting { operations: ACCOUNTING_OPERATIONS },
+    };
+    match request.harness_refusal() {
+        Some(reason) => Err(ResolveError::Harness(reason)),
+        None => Ok(request),
     }
 }
 
@@ -187,13 +209,12 @@ pub(super) fn surroundings(cell: Cell<'_>) -> Surroundings {
 /// Checks that this version has every structure of a plan as its cells use it, each combination of what they ask of it
 /// once. The worker would refuse them too, but only trial by trial.
 pub(super) fn check_structures(plan: &Plan) -> Vec<ResolveError> {
-    let cells = (0..).take(plan.cells.len()).map(|cell_idx| plan.cell(cell_idx));
     let asked = |cell: Cell<'_>| Asked {
         reclamation: cell.reclamation(),
         nodes: cell.nodes(),
         ranges: cell.range_keys().is_some(),
     };
-    let used: BTreeSet<_> = cells.map(|cell| (cell.structure(), asked(cell))).collect();
+    let used: BTreeSet<_> = plan.all_cells().map(|cell| (cell.structure(), asked(cell))).collect();
     used.into_iter().filter_map(|(used, asked)| lacking(used, asked)).map(ResolveError::Structure).collect()
 }
 
@@ -235,8 +256,7 @@ fn lacking(used: &StructureUse, asked: Asked) -> Option<String> {
 
 /// Checks every priority and layout of a plan, each pair once.
 pub(super) fn check_permissions(plan: &Plan) -> Vec<ResolveError> {
-    let cells = (0..).take(plan.cells.len()).map(|cell_idx| plan.cell(cell_idx));
-    let asked: BTreeSet<(i8, bool)> = cells.map(|cell| (cell.priority(), surroundings(cell).aslr)).collect();
+    let asked: BTreeSet<(i8, bool)> = plan.all_cells().map(|cell| (cell.priority(), surroundings(cell).aslr)).collect();
     asked.into_iter().filter_map(|(nice, aslr)| permitted(nice, aslr).err()).collect()
 }
 
@@ -262,8 +282,10 @@ const PER_RANGE_KEY: Duration = Duration::from_micros(1);
 pub(super) fn time_out(request: &Request) -> Duration {
     let threads = u32::try_from(request.cpus.len()).unwrap_or(u32::MAX);
     let window = match request.length {
-        // The last query of each thread, which may have to wait for those of the others.
-        Length::Nanos(nanos) => Duration::from_nanos(nanos).saturating_add(ranges(1, request).saturating_mul(threads)),
+        // A planted fault lets the threads run on for a fifth. The last query of each thread may have to wait for those of
+        // the others.
+        Length::Nanos(nanos) => Duration::from_nanos(nanos.saturating_add(nanos / 5))
+            .saturating_add(ranges(1, request).saturating_mul(threads)),
         Length::Accounting { operations } | Length::Operations { operations } => {
             per_operation(operations).saturating_add(ranges(operations, request)).saturating_mul(threads)
         }

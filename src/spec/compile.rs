@@ -108,6 +108,7 @@ fn lower(
     draft.exclude = pass.with("exclude", |lowering, node| lowering.exclude(&draft, node)).unwrap_or_default();
     draft.include = pass.with("include", |lowering, node| lowering.include(&draft, node)).unwrap_or_default();
     draft.claims = pass.with("claims", |lowering, node| lowering.claims(&draft, node)).unwrap_or_default();
+    draft.compare = pass.with("compare", |lowering, node| lowering.compare(&draft, node)).unwrap_or_default();
     let settings = pass.settings();
     let allow = settings.as_ref().map_or(&[][..], |settings| &settings.allow);
     pass.lowering.judge(&draft, allow);
@@ -266,6 +267,7 @@ fn spec_of(draft: &Draft, settings: Settings) -> Spec {
         order: settings.order,
         seed: settings.seed,
         claims: draft.claims.clone(),
+        compare: draft.compare.clone(),
         mix_names: draft.mix_names.clone(),
         allow: settings.allow,
         limits: settings.limits,

@@ -10,6 +10,14 @@ pub fn rule_matches_nothing(at: Span) -> Diagnostic {
         .help("each part exists, but no cell has all of them at once; fix it or remove it")
 }
 
+/// Says that no two cells are a pair of a comparison.
+pub fn compare_pairs_nothing(at: Span) -> Diagnostic {
+    let diagnostic = Diagnostic::new(&codes::RULE_WITHOUT_CELL, at, "the comparison pairs no two cells");
+    diagnostic
+        .label("no cell of `base` and cell of `changed` are alike in all else")
+        .help("name in both rules what differs between them, and nothing else")
+}
+
 /// Says that the `exclude` rules leave no cell; `rules` are their places, in order.
 pub fn no_cell_left(rules: &[Span]) -> Diagnostic {
     let (first, others) = rules.split_first().map_or((0..0, &[][..]), |(first, others)| (first.clone(), others));

@@ -21,7 +21,9 @@ mod yaml;
 pub use catalogue::Catalogue;
 pub use compile::{Compiled, compile, compile_with};
 pub use explain::explain;
-pub use findings::{claim_matches_no_cell, include_adds_nothing, no_cell_left, rule_matches_nothing};
+pub use findings::{
+    claim_matches_no_cell, compare_pairs_nothing, include_adds_nothing, no_cell_left, rule_matches_nothing,
+};
 pub use meaning::describe;
 pub use model::Spec;
 pub use schema::schema;

@@ -37,6 +37,8 @@ pub struct Spec {
     pub seed: u64,
     /// Claims to decide; analysis only.
     pub claims: Vec<Claim>,
+    /// Pairs of cells that confirm an explanation.
+    pub compare: Vec<Compare>,
     /// Names that the spec gives to mixes; display only.
     pub mix_names: Vec<(Mix, String)>,
     /// Comparisons of unlike things that the spec allows by name.
@@ -109,6 +111,19 @@ pub struct Claim {
     pub by: BasisPoints,
     /// Cells that the claim speaks of; an empty rule means all.
     pub scope: Rule,
+}
+
+/// Two cells that differ in what an explanation names, and the counter that must then move with the time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Compare {
+    /// Where the spec writes it.
+    pub at: Span,
+    /// The cell as it is.
+    pub base: Rule,
+    /// The cell with the change; alike in every parameter that neither rule names.
+    pub changed: Rule,
+    /// Which counter is predicted to move.
+    pub predicts: &'static str,
 }
 
 /// Bounds of a plan. A plan over one of them is refused before it is expanded.

@@ -108,6 +108,10 @@ fn value(field: &Field) -> Value {
         Kind::Claims => {
             json!({ "anyOf": [{ "$ref": "#/$defs/claim" }, { "type": "array", "items": { "$ref": "#/$defs/claim" } }] })
         }
+        Kind::Compare => {
+            let one = json!({ "$ref": "#/$defs/compare" });
+            json!({ "anyOf": [one, { "type": "array", "items": one }] })
+        }
         Kind::Quick => object(properties(|field| !["rare", "name", "family", "quick"].contains(&field.key)), &[]),
     }
 }
@@ -120,6 +124,8 @@ fn definitions() -> Value {
     }
     let sentence = json!({ "type": "string", "pattern": "[<>]" });
     let claim = json!({ "that": sentence, "by": number(Quantity::Percent), "where": { "$ref": "#/$defs/rule" } });
+    let rule = json!({ "$ref": "#/$defs/rule" });
+    let compare = json!({ "base": rule, "changed": rule, "predicts": word(words::PREDICTED) });
     json!({
         "mix": object(shares, &[]),
         "structure": {
@@ -138,6 +144,7 @@ fn definitions() -> Value {
             "minProperties": 1,
             "propertyNames": { "enum": Parameter::ALL.map(Parameter::key) },
         },
+        "compare": object(compare.as_object().cloned().unwrap_or_default(), &["base", "changed", "predicts"]),
         "claim": { "anyOf": [sentence, object(claim.as_object().cloned().unwrap_or_default(), &["that"])] },
     })
 }

@@ -34,6 +34,7 @@ pub enum Parameter {
     TimeCheck,
     HarnessPadding,
     Generator,
+    HarnessFault,
 }
 
 impl Parameter {
@@ -41,7 +42,7 @@ impl Parameter {
     pub const COUNT: usize = Self::ALL.len();
 
     /// Every parameter, in order.
-    pub const ALL: [Self; 20] = [
+    pub const ALL: [Self; 21] = [
         Self::Structure,
         Self::Allocator,
         Self::Reclamation,
@@ -62,6 +63,7 @@ impl Parameter {
         Self::TimeCheck,
         Self::HarnessPadding,
         Self::Generator,
+        Self::HarnessFault,
     ];
 
     /// Returns the name of the parameter in plans, records and reports: one word for one value.
@@ -87,6 +89,7 @@ impl Parameter {
             Self::TimeCheck => "harness_time_check",
             Self::HarnessPadding => "harness_padding",
             Self::Generator => "harness_generator",
+            Self::HarnessFault => "harness_fault",
         }
     }
 
@@ -102,6 +105,7 @@ impl Parameter {
             Self::TimeCheck => "harness.time_check",
             Self::HarnessPadding => "harness.padding",
             Self::Generator => "harness.generator",
+            Self::HarnessFault => "harness.fault",
             same => same.name(),
         }
     }
@@ -136,7 +140,8 @@ pub enum Value {
     Bytes(Bytes),
     /// Of [`Parameter::Priority`].
     Nice(i8),
-    /// One word of a closed list: `huge_pages`, `aslr`, `object_pool`, `harness.time_check`, `harness.generator`.
+    /// One word of a closed list: `huge_pages`, `aslr`, `object_pool`, `harness.time_check`, `harness.generator`,
+    /// `harness.fault`.
     Word(&'static str),
 }
 

@@ -91,22 +91,34 @@ pub static NODE_PADDINGS: &[Word] = &[
 /// How a thread learns that the window is over.
 pub static TIME_CHECKS: &[Word] = &[
     built("flag", "it reads a stop flag, which another thread sets"),
-    planned("every-op", "it reads the clock after each operation"),
-    planned("every-10", "it reads the clock after 10 operations"),
-    planned("every-100", "it reads the clock after 100 operations"),
-    planned("every-1000", "it reads the clock after 1000 operations"),
+    built("every-op", "it reads the clock after each operation"),
+    built("every-10", "it reads the clock after each 10 operations"),
+    built("every-100", "it reads the clock after each 100 operations"),
+    built("every-1000", "it reads the clock after each 1000 operations"),
 ];
 
 /// Bytes between the per-thread counters of the harness.
 pub static HARNESS_PADDINGS: &[Word] = &[
     built("128", "no two threads write to one pair of cache lines"),
-    planned("0", "the counters of several threads share a line: the mistake of many harnesses"),
+    built("0", "the counters of several threads, and the stop flag, share a line: the mistake of many harnesses"),
 ];
 
 /// Random generators of keys and operations.
 pub static GENERATORS: &[Word] = &[
     built("xoshiro256++", "one stream a thread; key and operation from independent bits"),
-    planned("fnv1a-alternating", "a published generator whose keys alternate between odd and even"),
+    built(
+        "fnv1a-alternating",
+        "one in use whose lowest bit alternates: a thread sees keys of one parity; uniform only",
+    ),
+];
+
+/// Faults of the harness that can be planted.
+pub static HARNESS_FAULTS: &[Word] = &[
+    built("none", "the harness is sound"),
+    built("prefill-with-replacement", "the prefill draws its keys and does not look at what was there"),
+    built("rotated-pins", "each thread runs on the CPU that was asked for another"),
+    built("late-thread", "the last thread begins when a third of the window is over"),
+    built("nominal-time", "the threads run on for a fifth of the window and say that they stopped in time"),
 ];
 
 /// Orders of the trials within a block.
@@ -121,8 +133,16 @@ pub static ALLOWANCES: &[Word] = &[built("semantics", "structures whose operatio
 /// Instruments, in registry order.
 pub static INSTRUMENTS: &[Word] = &[
     built("accounting", "counts allocations in trials of its own: bytes per key, leaks"),
-    planned("counters", "hardware counters per operation"),
-    planned("profile", "samples call stacks in trials of its own"),
+    built("counters", "counts and simulates what the processor does for an operation, in trials of its own"),
+    built("profile", "samples call stacks in trials of its own"),
+];
+
+/// Counters that a comparison may predict to move, each with the simulated events that it is the sum of.
+pub static PREDICTED: &[Word] = &[
+    built("instructions", "instructions of an operation"),
+    built("l1-misses", "misses of the first-level data cache of an operation"),
+    built("llc-misses", "misses of the last-level cache of an operation"),
+    built("branch-misses", "mispredicted branches of an operation"),
 ];
 
 /// Sanity checks, in registry order.
@@ -134,21 +154,40 @@ pub static CHECKS: &[Word] = &[
     built("allocator", "the allocator asked for really served the process"),
     built("fairness", "no thread did far more than another"),
     built("identity", "each record is of a planned trial and asked for what the plan says"),
-    planned("empty", "operations on an empty structure"),
-    planned("read-only", "a mix of lookups only scales"),
-    planned("layout", "the address space layout does not decide the ranking"),
-    planned("trial-length", "longer trials give the same answer"),
-    planned("key-range", "throughput over key ranges follows the caches"),
-    planned("leaks", "nothing is leaked"),
-    planned("contention", "throughput falls with contention as it must"),
-    planned("reclamation", "reclamation keeps up"),
-    planned("variance", "trials of a cell agree"),
-    planned("harness-overhead", "the harness is cheap beside the structure"),
-    planned("generator", "the generator is sound"),
-    planned("interference", "nothing else ran on the machine"),
-    planned("false-sharing", "threads do not write to shared lines needlessly"),
-    planned("apples", "what is compared differs only in what is compared"),
-    planned("aa", "a structure compared with itself is not distinguishable"),
+    planned(
+        "empty",
+        "lookups in empty structures scale with the threads, and no structure takes far more time or instructions than \
+         another or than one that stores nothing",
+    ),
+    planned("read-only", "lookups in filled structures scale with the threads"),
+    built("layout", "nodes lie together, and those of two threads share no cache line"),
+    planned("trial-length", "trials 20 times as long have the same throughput, and it is flat within a trial"),
+    planned("key-range", "the ranking of the structures is the same at 100, 100k and 10M keys"),
+    built("leaks", "nothing is leaked and no freed memory is read, as memcheck and the balance of allocations tell"),
+    planned(
+        "contention",
+        "with updates only, on no more keys than threads, every trial ends, its sums hold and no thread starves",
+    ),
+    planned(
+        "reclamation",
+        "efficient, eager and no reclamation differ by a bounded cost in throughput, unreclaimed objects and memory",
+    ),
+    built("variance", "the trials of a cell agree, fall into one group, and do not change with their order"),
+    planned(
+        "harness-overhead",
+        "the harness takes little of the fastest cell's time, and reading the clock less often makes it no faster",
+    ),
+    built(
+        "generator",
+        "the streams of keys and operations of this plan are sound, when they are drawn again and examined",
+    ),
+    built("interference", "no other process, hypervisor, device, swapping or throttling took the CPUs of a trial"),
+    planned("false-sharing", "threads do not write to cache lines of the harness that others use"),
+    built("apples", "compared cells differ in their structure only, and the same share of their updates takes effect"),
+    planned(
+        "aa",
+        "the same cell under two labels is not told apart; the difference is the least that a claim must exceed",
+    ),
 ];
 
 /// Returns the names in a list that this version can do, in order.

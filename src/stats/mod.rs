@@ -6,9 +6,13 @@
 pub mod bootstrap;
 pub mod compare;
 pub mod describe;
+pub mod dip;
+pub mod drift;
 pub mod mann_whitney;
 pub mod normal;
+pub mod stream;
 pub mod summary;
+pub mod tails;
 pub mod throughput;
 pub mod validity;
 

@@ -34,7 +34,7 @@ fn erfc_fraction(x: f64) -> f64 {
 }
 
 /// Returns `exp(-y)` for `y >= 0`: the series on `y / 2^n`, squared n times.
-fn exp_negative(y: f64) -> f64 {
+pub(super) fn exp_negative(y: f64) -> f64 {
     if y > 745.0 {
         return 0.0;
     }

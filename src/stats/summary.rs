@@ -9,7 +9,7 @@ use super::{
     validity::{self, Fault},
 };
 use crate::{
-    plan::{BlockKind, Plan, TrialId},
+    plan::{BlockKind, Mode, Plan, TrialId},
     record::{Outcome, Trial},
     spec::value::Parameter,
 };
@@ -36,7 +36,7 @@ pub struct TrialSummary {
     pub standing: Standing,
     /// Broken laws.
     pub faults: Vec<Fault>,
-    /// Operations per second of a timed trial with a reply, valid or not.
+    /// Operations per second of a timed trial with a reply, be it of a cell or of a check, valid or not.
     pub throughput: Option<f64>,
 }
 
@@ -45,12 +45,14 @@ pub struct TrialSummary {
 pub enum Standing {
     /// A valid timed trial: it is summarised.
     Counted,
-    /// A valid trial under instruments, shown on its own.
+    /// A valid trial under instruments or of a check, shown on its own.
     Instrumented,
     /// It broke a law.
     Excluded,
     /// It has no reply.
     Failed,
+    /// The tool under which it was to run is not there, may not be used, or failed.
+    NotRun,
     /// A later attempt at the same trial replaced it.
     Superseded,
     /// The plan has no such trial.
@@ -134,8 +136,9 @@ fn summarise_trial(plan: &Plan, trial: &Trial, planned: &BTreeSet<TrialId>, is_l
     if !planned.contains(&trial.trial) {
         return TrialSummary { standing: Standing::Foreign, faults: Vec::new(), throughput: None };
     }
-    let faults = validity::faults(trial, plan.cell(trial.trial.cell));
-    let timed = trial.trial.kind == BlockKind::Measure;
+    let faults = validity::faults(trial, plan);
+    let measured = trial.trial.kind == BlockKind::Measure;
+    let timed = measured || plan.probe_of(trial.trial).is_some_and(|probe| probe.mode == Mode::Timed);
     let (throughput, replied) = match &trial.outcome {
         Outcome::Replied(reply) if timed => (throughput::throughput(reply), true),
         Outcome::Replied(_) => (None, true),
@@ -143,12 +146,18 @@ fn summarise_trial(plan: &Plan, trial: &Trial, planned: &BTreeSet<TrialId>, is_l
     };
     let standing = match () {
         () if !is_last => Standing::Superseded,
+        () if not_run(trial) => Standing::NotRun,
         () if !replied => Standing::Failed,
         () if !faults.is_empty() => Standing::Excluded,
-        () if timed => Standing::Counted,
+        () if measured => Standing::Counted,
         () => Standing::Instrumented,
     };
     TrialSummary { standing, faults, throughput }
+}
+
+/// Tells whether a trial has no reply for want of its tool: that says nothing of its cell.
+fn not_run(trial: &Trial) -> bool {
+    matches!(trial.outcome, Outcome::Failed { class, .. } if class.is_the_tools())
 }
 
 fn summarise_cells(plan: &Plan, trials: &[Trial], summaries: &[TrialSummary]) -> Vec<CellSummary> {

@@ -13,7 +13,7 @@ use rare_workloads::{
 
 use super::throughput;
 use crate::{
-    plan::{BlockKind, Cell},
+    plan::{BlockKind, Cell, Mode, Plan},
     record::{Outcome, Trial},
     spec::value::{Allocator, Threads},
 };
@@ -31,7 +31,7 @@ pub enum Law {
     Pinning,
     /// The allocator asked for served the process.
     Allocator,
-    /// A throughput can be computed.
+    /// A throughput can be computed, from stamps that the kernel does not contradict.
     Window,
 }
 
@@ -58,12 +58,12 @@ pub struct Fault {
     pub detail: String,
 }
 
-/// Returns every fault of a trial with a reply, in the order of [`Law`]; empty for one without.
-pub fn faults(trial: &Trial, cell: Cell) -> Vec<Fault> {
-    let Outcome::Replied(reply) = &trial.outcome else { return Vec::new() };
+/// Returns every fault of a trial of `plan` with a reply, in the order of [`Law`]; empty for one without.
+pub fn faults(trial: &Trial, plan: &Plan) -> Vec<Fault> {
+    let (Outcome::Replied(reply), Some(cell)) = (&trial.outcome, plan.cell_of(trial.trial)) else { return Vec::new() };
     let request = &trial.request;
     let laws = [
-        (Law::Request, request_faults(trial, cell)),
+        (Law::Request, request_faults(trial, plan, cell)),
         (Law::Checksum, checksum_faults(request, reply)),
         (Law::Prefill, prefill_faults(request, reply)),
         (Law::Pinning, pinning_faults(request, reply)),
@@ -78,7 +78,7 @@ pub fn stores_nothing(structure: &str) -> bool {
     structures::find(structure).is_some_and(|structure| structure.info.semantics.adt == Adt::Nothing)
 }
 
-fn request_faults(trial: &Trial, cell: Cell) -> Vec<String> {
+fn request_faults(trial: &Trial, plan: &Plan, cell: Cell) -> Vec<String> {
     let request = &trial.request;
     let mut differs = Differences::default();
     differs.unless_equal("structure", &request.structure, &cell.structure().name);
@@ -100,12 +100,20 @@ fn request_faults(trial: &Trial, cell: Cell) -> Vec<String> {
     }
     differs.unless_equal("nice level", &request.nice, &i32::from(cell.priority()));
     differs.unless_equal("nodes", &request.nodes, &cell.nodes());
-    match (trial.trial.kind, request.length) {
-        (BlockKind::Measure, Length::Nanos(asked)) => {
+    differs.unless_equal("harness", &Some(request.harness), &cell.harness().ok());
+    let mode = plan.probe_of(trial.trial).map(|probe| probe.mode);
+    match (trial.trial.kind, mode.and_then(Mode::operations), request.length) {
+        (BlockKind::Account, _, Length::Accounting { .. }) => {}
+        (BlockKind::Probe, Some(planned), Length::Operations { operations }) if mode != Some(Mode::Account) => {
+            differs.unless_equal("operations", &operations, &planned);
+        }
+        (BlockKind::Probe, Some(planned), Length::Accounting { operations }) if mode == Some(Mode::Account) => {
+            differs.unless_equal("operations", &operations, &planned);
+        }
+        (BlockKind::Measure | BlockKind::Probe, None, Length::Nanos(asked)) => {
             differs.unless_equal("trial length", &asked, &cell.trial_length().0);
         }
-        (BlockKind::Account, Length::Accounting { .. }) => {}
-        (kind, length) => differs.0.push(format!("{length:?} was asked of a trial of kind {}", kind.name())),
+        (kind, _, length) => differs.0.push(format!("{length:?} was asked of a trial of kind {}", kind.name())),
     }
     differs.0
 }
@@ -253,9 +261,26 @@ fn allocator_faults(request: &Request, reply: &Reply) -> Vec<String> {
     details
 }
 
+/// The kernel brings the CPU time of a thread up to date once a tick, so what it tells may fall short by one: 10 ms where
+/// the kernel ticks slowest, at 100 Hz. A reading before the window that falls short adds as much to the window.
+const TICK_NS: u64 = 10_000_000;
+
+/// No thread can have used more CPU time than passed between its stamps: one that has ran on for longer than it says.
 fn window_faults(reply: &Reply) -> Vec<String> {
-    match throughput::throughput(reply) {
-        Some(_) => Vec::new(),
-        None => vec!["no throughput: there is no thread, or one that stopped no later than it started".to_owned()],
+    if throughput::throughput(reply).is_none() {
+        return vec!["no throughput: there is no thread, or one that stopped no later than it started".to_owned()];
     }
+    let fault = |(thread_idx, thread): (usize, &ThreadReply)| {
+        let used_ns = thread.user_ns.saturating_add(thread.system_ns);
+        let measured_ns = thread.stop_ns - thread.start_ns;
+        (used_ns > measured_ns.saturating_add(TICK_NS)).then(|| {
+            let milliseconds = |nanos: u64| nanos as f64 / 1e6;
+            format!(
+                "thread {thread_idx}: {:.1} ms of CPU time within {:.1} ms by its own stamps",
+                milliseconds(used_ns),
+                milliseconds(measured_ns)
+            )
+        })
+    };
+    reply.threads.iter().enumerate().filter_map(fault).collect()
 }

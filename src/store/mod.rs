@@ -9,6 +9,7 @@ pub mod lock;
 pub mod manifest;
 pub mod plans;
 pub mod runs;
+pub mod scratch;
 pub mod whole;
 
 mod line;

@@ -3,7 +3,7 @@
 use rare_workloads::protocol::Reply;
 
 use crate::{
-    plan::{Plan, PlanHash},
+    plan::{BlockKind, Cell, Plan, PlanHash, Probe, TrialId},
     record::{Environment, Outcome, Trial},
     spec::{
         Spec,
@@ -52,6 +52,19 @@ pub struct Replied<'a> {
     pub reply: &'a Reply,
 }
 
+/// A probe with what came of its trials.
+#[derive(Clone, Debug)]
+pub struct Probed<'a> {
+    /// The probe.
+    pub probe: &'a Probe,
+    /// Its cell.
+    pub cell: Cell<'a>,
+    /// Its trials with a reply, valid or not, at their last attempt.
+    pub trials: Vec<Replied<'a>>,
+    /// Its trials without one: index of the record, and the record.
+    pub failures: Vec<(usize, &'a Trial)>,
+}
+
 impl<'a> Evidence<'a> {
     /// Iterates over the planned trials that have a reply, at their last attempt, in the order of the records.
     pub fn replied(&self) -> impl Iterator<Item = Replied<'a>> + use<'a> {
@@ -98,6 +111,50 @@ impl<'a> Evidence<'a> {
             configuration if configuration.is_empty() => structure,
             configuration => format!("{structure}, {configuration}"),
         }
+    }
+
+    /// Returns what tells the trial's cell from the others: for a trial of a probe, what the probe is for, its structure,
+    /// and how its cell differs from those of the other probes for the same; `None` if the plan has no such trial.
+    pub fn trial_label(&self, trial: TrialId) -> Option<String> {
+        let cell = self.plan.cell_of(trial)?;
+        let Some(probe) = self.plan.probe_of(trial) else { return Some(self.cell_label(trial.cell)) };
+        let others = || self.plan.probes.iter().filter(|other| other.purpose == probe.purpose);
+        let is_varied = |&parameter: &Parameter| {
+            parameter != Parameter::Structure
+                && others().any(|other| other.cell().value(parameter) != cell.value(parameter))
+        };
+        let varied = Parameter::ALL.into_iter().filter(is_varied);
+        let parts = varied.map(|parameter| self.phrase(parameter, cell.value(parameter)));
+        let parts: Vec<String> = [cell.structure().label.clone()].into_iter().chain(parts).collect();
+        Some(format!("{}: {}", probe.purpose, parts.join(", ")))
+    }
+
+    /// Returns the probes for a purpose with what came of their trials, in the order of the plan.
+    pub fn probes(&self, purpose: &str) -> Vec<Probed<'a>> {
+        let of_purpose = (0..).zip(&self.plan.probes).filter(|(_, probe)| probe.purpose == purpose);
+        let mut probed: Vec<(u32, Probed<'a>)> = of_purpose
+            .map(|(idx, probe)| (idx, Probed { probe, cell: probe.cell(), trials: Vec::new(), failures: Vec::new() }))
+            .collect();
+        for (record_idx, (trial, summary)) in self.trials.iter().zip(&self.summary.trials).enumerate() {
+            let is_of =
+                |(idx, _): &&mut (u32, Probed)| trial.trial.kind == BlockKind::Probe && trial.trial.cell == *idx;
+            let Some((_, holder)) = probed.iter_mut().find(is_of) else { continue };
+            match (&trial.outcome, summary.standing) {
+                (_, Standing::Superseded | Standing::Foreign) => {}
+                (Outcome::Replied(reply), _) => holder.trials.push(Replied { record_idx, trial, reply }),
+                (Outcome::Failed { .. }, _) => holder.failures.push((record_idx, trial)),
+            }
+        }
+        probed.into_iter().map(|(_, probed)| probed).collect()
+    }
+
+    /// Returns the throughputs of the valid timed trials of a probe, in operations per second.
+    pub fn throughputs(&self, probed: &Probed) -> Vec<f64> {
+        let of = |replied: &Replied| {
+            let summary = &self.summary.trials[replied.record_idx];
+            summary.throughput.filter(|_| summary.standing == Standing::Instrumented)
+        };
+        probed.trials.iter().filter_map(of).collect()
     }
 
     /// Returns the varied parameters of a cell but for its structure, such as `2 threads, 100k keys`; empty if there

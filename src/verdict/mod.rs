@@ -5,7 +5,18 @@
 pub mod checks;
 pub mod claims;
 pub mod evidence;
+pub mod instruments;
 
 pub use checks::{Check, Grade, Info, Row, Verdict, judge};
 pub use claims::{ClaimDecision, Decision};
 pub use evidence::Evidence;
+
+use crate::plan::{Ground, Probe};
+
+/// Returns the trials that the check or the instrument of a name needs beside the cells of a plan: the prober of
+/// [`crate::plan::Plan::compile`].
+pub fn probes(name: &str, ground: &Ground<'_>) -> Vec<Probe> {
+    let mut probes = checks::probes(name, ground);
+    probes.extend(instruments::probes(name, ground));
+    probes
+}

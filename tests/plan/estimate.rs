@@ -101,7 +101,9 @@ fn record(n_threads: usize, n_samples: usize) -> Trial {
             steal_ns: Some(0),
             swapped_pages: Some(0),
             throttled: Some(0),
+            ..Interference::default()
         },
+        watched: None,
     }
 }
 
@@ -112,7 +114,7 @@ fn disk_is_at_most_twice_that_of_real_records() {
             (Parameter::Threads, vec![specs::threads(threads)]),
             (Parameter::TrialLength, vec![Value::Duration(Nanos(seconds * 1_000_000_000))]),
         ]);
-        let Bytes(estimated) = Plan::compile(&spec).unwrap().estimate(1).disk;
+        let Bytes(estimated) = Plan::compile(&spec, rare::verdict::probes).unwrap().estimate(1).disk;
         let real = serde_json::to_vec(&record(threads as usize, seconds as usize * 10 + 1)).unwrap().len() as u64;
         assert!(
             (real..=2 * real).contains(&estimated),
@@ -125,7 +127,7 @@ fn disk_is_at_most_twice_that_of_real_records() {
 fn time_is_windows_and_overhead_and_prefill() {
     let mut spec = specs::base();
     spec.n_trials = 10;
-    let Nanos(wall) = Plan::compile(&spec).unwrap().estimate(1).wall;
+    let Nanos(wall) = Plan::compile(&spec, rare::verdict::probes).unwrap().estimate(1).wall;
     // 10 trials of 3 s, 10 ms each around them, 50,000 keys of 500 ns.
     assert_eq!(wall, 10 * (3_000_000_000 + 10_000_000 + 50_000 * 500));
 }
@@ -137,7 +139,7 @@ fn skewed_keys_of_a_large_range_are_drawn_beforehand() {
             (Parameter::Distribution, vec![Value::Distribution(distribution)]),
             (Parameter::KeyRange, vec![Value::Count(key_range)]),
         ]);
-        Plan::compile(&spec).unwrap().estimate(1)
+        Plan::compile(&spec, rare::verdict::probes).unwrap().estimate(1)
     };
     let (uniform, skewed) = (Distribution::Uniform, Distribution::Zipf(990_000));
     assert_eq!(estimate(uniform, 100_000), estimate(skewed, 100_000));
@@ -148,7 +150,7 @@ fn skewed_keys_of_a_large_range_are_drawn_beforehand() {
 #[test]
 fn all_threads_are_those_of_the_machine() {
     let spec = specs::with_axes([(Parameter::Threads, vec![Value::Threads(rare::spec::value::Threads::All)])]);
-    let plan = Plan::compile(&spec).unwrap();
+    let plan = Plan::compile(&spec, rare::verdict::probes).unwrap();
     assert!(plan.estimate(64).memory > plan.estimate(1).memory);
     assert!(plan.estimate(64).disk > plan.estimate(1).disk);
     assert!(plan.estimate(64).wall < plan.estimate(1).wall, "more threads fill faster");
@@ -161,7 +163,7 @@ fn leaking_takes_memory_by_the_second() {
             (Parameter::Reclamation, vec![Value::Reclamation(reclamation)]),
             (Parameter::TrialLength, vec![Value::Duration(Nanos(seconds * 1_000_000_000))]),
         ]);
-        Plan::compile(&spec).unwrap().estimate(1).memory
+        Plan::compile(&spec, rare::verdict::probes).unwrap().estimate(1).memory
     };
     assert_eq!(memory(Reclamation::Epoch, 1), memory(Reclamation::Epoch, 10));
     let leaked_in_a_second = memory(Reclamation::None, 2).0 - memory(Reclamation::None, 1).0;
@@ -176,6 +178,6 @@ fn absurd_plans_do_not_overflow() {
         (Parameter::Threads, vec![specs::threads(u32::MAX)]),
         (Parameter::Reclamation, vec![Value::Reclamation(Reclamation::None)]),
     ]);
-    let estimate = Plan::compile(&spec).unwrap().estimate(u32::MAX);
+    let estimate = Plan::compile(&spec, rare::verdict::probes).unwrap().estimate(u32::MAX);
     assert_eq!(estimate.wall, Nanos(u64::MAX));
 }

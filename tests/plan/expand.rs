@@ -14,7 +14,7 @@ use crate::specs;
 
 /// The cells by the values that vary, in spec words.
 fn cells(spec: &Spec) -> Vec<String> {
-    let plan = Plan::compile(spec).unwrap();
+    let plan = Plan::compile(spec, rare::verdict::probes).unwrap();
     let varied = plan.varied();
     let describe = |cell_idx| {
         let values: Vec<String> = varied.iter().map(|&it| plan.cell(cell_idx).value(it).to_string()).collect();
@@ -25,7 +25,7 @@ fn cells(spec: &Spec) -> Vec<String> {
 
 /// Problems with the place where each was written.
 fn faults(spec: &Spec) -> Vec<(usize, RuleProblem)> {
-    match Plan::compile(spec) {
+    match Plan::compile(spec, rare::verdict::probes) {
         Err(PlanError::Rules(faults)) => faults.into_iter().map(|fault| (fault.at.start, fault.problem)).collect(),
         other => panic!("expected rule faults, not {other:?}"),
     }
@@ -84,7 +84,7 @@ fn overrides_replace_the_axis_and_duplicates_are_kept_once() {
 fn values_that_no_cell_takes_are_not_in_the_plan() {
     let mut spec = specs::twelve_cells();
     spec.exclude.push(specs::rule(1, [(Parameter::KeyRange, Condition::Under(1_000))]));
-    let plan = Plan::compile(&spec).unwrap();
+    let plan = Plan::compile(&spec, rare::verdict::probes).unwrap();
     assert_eq!(plan.values[Parameter::KeyRange as usize], [Value::Count(10_000), Value::Count(1_000_000)]);
     assert_eq!(plan.cells[0][Parameter::KeyRange as usize], 0);
 }
@@ -123,7 +123,7 @@ fn structures_are_named_by_label_or_registry_name() {
         let labels = [specs::structure("nm14"), specs::labelled("nm14", "padded"), specs::structure("harris01")];
         let mut spec = specs::with_axes([(Parameter::Structure, labels.to_vec())]);
         spec.exclude.push(specs::rule(1, [(Parameter::Structure, named(name))]));
-        Plan::compile(&spec).unwrap().n_cells()
+        Plan::compile(&spec, rare::verdict::probes).unwrap().n_cells()
     };
     assert_eq!(kept_without("padded"), 2);
     assert_eq!(kept_without("nm14"), 1);
@@ -179,7 +179,7 @@ fn rules_that_speak_of_no_cell_are_all_reported_at_their_places() {
     assert_eq!(faults(&spec), expected);
 
     spec.quick = true;
-    assert!(Plan::compile(&spec).is_ok(), "the `quick` block may take away what rules name");
+    assert!(Plan::compile(&spec, rare::verdict::probes).is_ok(), "the `quick` block may take away what rules name");
 }
 
 #[test]
@@ -196,16 +196,16 @@ fn excluding_every_cell_is_refused() {
     let mut spec = specs::twelve_cells();
     spec.exclude.push(specs::rule(1, []));
     let refusal = Err(PlanError::NoCells { rules: vec![spec.exclude[0].at.clone()] });
-    assert_eq!(Plan::compile(&spec), refusal);
+    assert_eq!(Plan::compile(&spec, rare::verdict::probes), refusal);
     spec.quick = true;
-    assert_eq!(Plan::compile(&spec), refusal);
+    assert_eq!(Plan::compile(&spec, rare::verdict::probes), refusal);
 }
 
 #[test]
 fn blocks_are_different_permutations_that_more_trials_leave_alone() {
     let mut spec = specs::twelve_cells();
     spec.n_trials = 8;
-    let eight = Plan::compile(&spec).unwrap();
+    let eight = Plan::compile(&spec, rare::verdict::probes).unwrap();
     for block in &eight.blocks {
         let mut sorted = block.order.clone();
         sorted.sort_unstable();
@@ -218,13 +218,13 @@ fn blocks_are_different_permutations_that_more_trials_leave_alone() {
 
     spec.n_trials = 9;
     spec.instruments = vec!["accounting"];
-    let nine = Plan::compile(&spec).unwrap();
+    let nine = Plan::compile(&spec, rare::verdict::probes).unwrap();
     assert_eq!(nine.blocks[..8], eight.blocks);
     assert_eq!((nine.blocks[9].kind, nine.blocks[9].trial_idx), (BlockKind::Account, 0));
     assert_eq!(nine.n_trials(), 120);
 
     spec.order = Order::Listed;
-    let listed = Plan::compile(&spec).unwrap();
+    let listed = Plan::compile(&spec, rare::verdict::probes).unwrap();
     assert!(listed.blocks.iter().all(|block| block.order.iter().copied().eq(0..12)));
 }
 
@@ -233,14 +233,14 @@ fn every_trial_has_its_own_seed_wherever_its_cell_lies() {
     let mut spec = specs::twelve_cells();
     spec.n_trials = 3;
     spec.instruments = vec!["accounting"];
-    let plan = Plan::compile(&spec).unwrap();
+    let plan = Plan::compile(&spec, rare::verdict::probes).unwrap();
     let mut seeds: Vec<u64> = plan.trials().map(|trial| plan.seed(trial)).collect();
     seeds.sort_unstable();
     seeds.dedup();
     assert_eq!(seeds.len(), plan.n_trials());
 
     spec.axes[Parameter::KeyRange as usize].reverse();
-    let reversed = Plan::compile(&spec).unwrap();
+    let reversed = Plan::compile(&spec, rare::verdict::probes).unwrap();
     for trial in plan.trials() {
         let row = trial.cell / 3 * 3;
         let same_cell = TrialId { cell: row + 2 - (trial.cell - row), ..trial };
@@ -248,13 +248,13 @@ fn every_trial_has_its_own_seed_wherever_its_cell_lies() {
     }
 
     spec.seed = 2;
-    let reseeded = Plan::compile(&spec).unwrap();
+    let reseeded = Plan::compile(&spec, rare::verdict::probes).unwrap();
     assert!(plan.trials().all(|trial| reseeded.seed(trial) != plan.seed(trial)));
 }
 
 #[test]
 fn seeds_are_digests_that_anyone_can_recompute() {
-    let plan = Plan::compile(&specs::base()).unwrap();
+    let plan = Plan::compile(&specs::base(), rare::verdict::probes).unwrap();
     let cell = concat!(
         r#"{"allocator":"system","aslr":"on","distribution":"uniform","environment_padding":0,"#,
         r#""harness_generator":"xoshiro256++","harness_padding":128,"harness_time_check":"flag","#,

@@ -2,7 +2,7 @@
 
 use rare::{
     plan::{Plan, PlanReadError},
-    spec::value::Parameter,
+    spec::value::{Parameter, Value},
 };
 use serde_json::Value as Json;
 use sha2::{Digest, Sha256};
@@ -29,7 +29,7 @@ fn plans() -> Vec<Plan> {
     };
     held.chain(varied)
         .chain([large, specs::with_ranges()])
-        .map(|spec| Plan::compile(&spec).unwrap())
+        .map(|spec| Plan::compile(&spec, rare::verdict::probes).unwrap())
         .filter(fits)
         .collect()
 }
@@ -38,7 +38,7 @@ fn small_plan() -> Vec<u8> {
     let mut spec = specs::with_axes([(Parameter::Threads, vec![specs::threads(1), specs::threads(2)])]);
     spec.n_trials = 2;
     spec.instruments = vec!["accounting"];
-    Plan::compile(&spec).unwrap().canonical()
+    Plan::compile(&spec, rare::verdict::probes).unwrap().canonical()
 }
 
 #[test]
@@ -55,6 +55,27 @@ fn bytes_are_those_of_an_independent_canonicaliser() {
 fn hash_is_the_sha256_of_the_bytes() {
     let plan = Plan::from_canonical(&small_plan()).unwrap();
     assert_eq!(plan.hash().0, *Sha256::digest(small_plan()));
+}
+
+/// Plans from before faults could be planted keep their bytes, and are read as plans without one.
+#[test]
+fn a_fault_is_told_only_where_there_is_one() {
+    let fault = Value::Word("late-thread");
+    let both =
+        specs::with_axes([(Parameter::HarnessFault, vec![specs::usual(Parameter::HarnessFault), fault.clone()])]);
+    let both = Plan::compile(&both, rare::verdict::probes).unwrap();
+    let document: Json = serde_json::from_slice(&both.canonical()).unwrap();
+    assert_eq!(document["cells"], serde_json::json!([{}, { "harness_fault": "late-thread" }]));
+
+    let planted =
+        Plan::compile(&specs::with_axes([(Parameter::HarnessFault, vec![fault])]), rare::verdict::probes).unwrap();
+    let told = String::from_utf8(planted.canonical()).unwrap();
+    assert!(told.contains(r#""harness_fault":"late-thread""#));
+    let untold = Plan::from_canonical(&small_plan()).unwrap();
+    assert_eq!(untold.cell(0).value(Parameter::HarnessFault), &Value::Word("none"));
+    // Written out, it would be a second file of the same plan.
+    let written = told.replace("late-thread", "none");
+    assert!(matches!(Plan::from_canonical(written.as_bytes()), Err(PlanReadError::NotCanonical { .. })));
 }
 
 #[test]

@@ -74,7 +74,9 @@ fn golden_specs() -> Vec<(&'static str, Spec)> {
 
 #[test]
 fn hashes_are_the_committed_ones() {
-    let of_specs = golden_specs().into_iter().map(|(name, spec)| (name, Plan::compile(&spec).unwrap().hash()));
+    let of_specs = golden_specs()
+        .into_iter()
+        .map(|(name, spec)| (name, Plan::compile(&spec, rare::verdict::probes).unwrap().hash()));
     let hashes = of_specs.chain(rewrites::hashes());
     check("plan-hashes.txt", &hashes.map(|(name, hash)| format!("{hash} {name}\n")).collect::<String>());
 }
@@ -86,7 +88,7 @@ fn bytes_of_a_small_plan_are_the_committed_ones() {
         spec.n_trials = 2;
         spec.instruments = vec!["accounting"];
     });
-    let plan = Plan::compile(&spec).unwrap();
+    let plan = Plan::compile(&spec, rare::verdict::probes).unwrap();
     check("plan-small.json", std::str::from_utf8(&plan.canonical()).unwrap());
     check("plan-small-explained.txt", &plan.explain());
     check("plan-small-listed.txt", &listing(&plan, 8));
@@ -99,5 +101,5 @@ fn listing_of_a_large_plan_is_cut() {
         spec.n_trials = 5;
         spec.checks = vec!["checksum", "prefill"];
     });
-    check("plan-large-listed.txt", &listing(&Plan::compile(&spec).unwrap(), 8));
+    check("plan-large-listed.txt", &listing(&Plan::compile(&spec, rare::verdict::probes).unwrap(), 8));
 }

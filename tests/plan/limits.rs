@@ -26,7 +26,7 @@ fn huge_crossings_are_counted_and_not_expanded() {
     for (length, n_axes, count) in [(1_000, 3, 10u128.pow(9)), (1_000, 10, 10u128.pow(30)), (100_000, 19, u128::MAX)] {
         let spec = crossing(length, n_axes);
         let begin = Instant::now();
-        let error = Plan::compile(&spec).unwrap_err();
+        let error = Plan::compile(&spec, rare::verdict::probes).unwrap_err();
         assert!(begin.elapsed() < Duration::from_millis(100), "{count} cells took {:?}", begin.elapsed());
         assert_eq!(error, PlanError::OverLimit { limit: Limit::Cells, bound: 100_000, count });
     }
@@ -34,7 +34,7 @@ fn huge_crossings_are_counted_and_not_expanded() {
 
 #[test]
 fn messages_name_the_limit_its_value_the_count_and_the_way_out() {
-    let error = Plan::compile(&crossing(1_000, 3)).unwrap_err();
+    let error = Plan::compile(&crossing(1_000, 3), rare::verdict::probes).unwrap_err();
     assert_eq!(
         error.to_string(),
         "the plan has 1000000000 cells, over the limit of 100000 cells; \
@@ -44,14 +44,14 @@ fn messages_name_the_limit_its_value_the_count_and_the_way_out() {
 
 #[test]
 fn linked_axes_count_once_and_inclusions_count_too() {
-    let count = |spec: &Spec| match Plan::compile(spec) {
+    let count = |spec: &Spec| match Plan::compile(spec, rare::verdict::probes) {
         Err(PlanError::OverLimit { limit: Limit::Cells, count, .. }) => count,
         other => panic!("expected a refusal, not {other:?}"),
     };
     let mut spec = crossing(1_000, 3);
-    spec.zip = vec![vec![Parameter::Generator, Parameter::TimeCheck]];
+    spec.zip = vec![vec![Parameter::HarnessFault, Parameter::HarnessPadding]];
     assert_eq!(count(&spec), 1_000_000);
-    spec.include.push(specs::inclusion(1, [(Parameter::TimeCheck, vec![Value::Count(1), Value::Count(2)])]));
+    spec.include.push(specs::inclusion(1, [(Parameter::HarnessPadding, vec![Value::Count(1), Value::Count(2)])]));
     assert_eq!(count(&spec), 3_000_000);
 }
 
@@ -68,13 +68,13 @@ fn no_limit_can_be_raised_beyond_memory() {
 fn limits_are_inclusive_and_each_is_named() {
     let mut spec = specs::twelve_cells();
     spec.n_trials = 3;
-    let estimate = Plan::compile(&spec).unwrap().estimate(1);
+    let estimate = Plan::compile(&spec, rare::verdict::probes).unwrap().estimate(1);
     spec.limits.cells = 12;
     spec.limits.trials = 36;
     spec.limits.time = estimate.wall;
     spec.limits.disk = estimate.disk;
     spec.limits.memory = estimate.memory;
-    assert!(Plan::compile(&spec).is_ok());
+    assert!(Plan::compile(&spec, rare::verdict::probes).is_ok());
 
     type Change = fn(&mut Spec);
     let tighten: [(Limit, Change); 5] = [
@@ -87,7 +87,7 @@ fn limits_are_inclusive_and_each_is_named() {
     for (expected, tighten) in tighten {
         let mut spec = spec.clone();
         tighten(&mut spec);
-        match Plan::compile(&spec) {
+        match Plan::compile(&spec, rare::verdict::probes) {
             Err(PlanError::OverLimit { limit, .. }) => assert_eq!(limit, expected),
             other => panic!("expected a refusal over {expected:?}, not {other:?}"),
         }
@@ -100,5 +100,5 @@ fn excluded_cells_are_not_trials() {
     spec.limits.trials = 8;
     let excluded = rare::spec::model::Condition::Over(500_000);
     spec.exclude.push(specs::rule(1, [(Parameter::KeyRange, excluded)]));
-    assert_eq!(Plan::compile(&spec).unwrap().n_trials(), 8);
+    assert_eq!(Plan::compile(&spec, rare::verdict::probes).unwrap().n_trials(), 8);
 }

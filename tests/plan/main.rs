@@ -8,6 +8,7 @@ mod format;
 mod golden;
 mod identity;
 mod limits;
+mod probes;
 mod rewrites;
 mod specs;
 mod texts;

@@ -29,6 +29,7 @@ pub fn base() -> Spec {
         order: Order::Random,
         seed: 1,
         claims: Vec::new(),
+        compare: Vec::new(),
         mix_names: Vec::new(),
         allow: Vec::new(),
         limits: Limits {
@@ -113,6 +114,7 @@ pub fn usual(parameter: Parameter) -> Value {
         Parameter::TimeCheck => Value::Word("flag"),
         Parameter::HarnessPadding => Value::Count(128),
         Parameter::Generator => Value::Word("xoshiro256++"),
+        Parameter::HarnessFault => Value::Word("none"),
     }
 }
 
@@ -164,6 +166,7 @@ pub fn unusual(parameter: Parameter) -> Vec<Value> {
         Parameter::ObjectPool => vec![Value::Word("per-thread")],
         Parameter::TimeCheck => vec![Value::Word("every-op"), Value::Word("every-10")],
         Parameter::Generator => vec![Value::Word("fnv1a-alternating")],
+        Parameter::HarnessFault => vec![Value::Word("late-thread"), Value::Word("nominal-time")],
         Parameter::RangeQuery => [1, 2, u64::MAX].map(|it| Value::RangeQuery(RangeQuery::Keys(it))).to_vec(),
     }
 }

@@ -18,7 +18,7 @@ pub fn plan(text: &str) -> Plan {
     let source = Source { name: "rewritten.yaml".to_owned(), text: text.to_owned() };
     let compiled = spec::compile(&source, false)
         .unwrap_or_else(|found| panic!("{}\n{text}", diag::render(&found, &source, false)));
-    Plan::compile(&compiled.spec).unwrap_or_else(|error| panic!("{error}\n{text}"))
+    Plan::compile(&compiled.spec, rare::verdict::probes).unwrap_or_else(|error| panic!("{error}\n{text}"))
 }
 
 #[test]
@@ -84,7 +84,7 @@ fn what_the_text_says_differently_has_another_hash() {
 fn rendered_faults(text: &str) -> String {
     let source = Source { name: "idle.yaml".to_owned(), text: text.to_owned() };
     let compiled = spec::compile(&source, false).unwrap();
-    diag::render(&Plan::compile(&compiled.spec).unwrap_err().diagnostics(), &source, false)
+    diag::render(&Plan::compile(&compiled.spec, rare::verdict::probes).unwrap_err().diagnostics(), &source, false)
 }
 
 #[test]

@@ -162,6 +162,7 @@ fn axes(shape: &Shape) -> [Vec<Value>; Parameter::COUNT] {
     set(Parameter::TimeCheck, vec![Value::Word("flag")]);
     set(Parameter::HarnessPadding, vec![Value::Count(128)]);
     set(Parameter::Generator, vec![Value::Word("xoshiro256++")]);
+    set(Parameter::HarnessFault, vec![Value::Word("none")]);
     axes
 }
 
@@ -207,6 +208,7 @@ fn plan(axes: &[Vec<Value>; Parameter::COUNT], n_trials: u32) -> Plan {
         .map(str::to_owned)
         .to_vec(),
         instruments: Vec::new(),
+        probes: Vec::new(),
     }
 }
 
@@ -238,6 +240,7 @@ fn spec(axes: [Vec<Value>; Parameter::COUNT], shape: &Shape) -> Spec {
         order: Order::Random,
         seed: 42,
         claims: Vec::new(),
+        compare: Vec::new(),
         mix_names: vec![(Mix { insert: 5000, remove: 5000, contains: 0, range: 0 }, "update-heavy".to_owned())],
         allow: Vec::new(),
         limits: Limits {
@@ -282,6 +285,7 @@ fn made_up(plan: &Plan, id: TrialId, position: u32, draws: &mut Draws) -> Trial 
     let length = match id.kind {
         BlockKind::Measure => Length::Nanos(cell.trial_length().0),
         BlockKind::Account => Length::Accounting { operations: 100_000 },
+        BlockKind::Probe => unreachable!("this plan has no probes"),
     };
     let self::Allocator::Linked(allocator) = cell.allocator() else { unreachable!("linked only") };
     let request = Request {
@@ -324,7 +328,9 @@ fn made_up(plan: &Plan, id: TrialId, position: u32, draws: &mut Draws) -> Trial 
             steal_ns: Some(1_200_000),
             swapped_pages: Some(0),
             throttled: None,
+            ..Interference::default()
         },
+        watched: None,
     }
 }
 

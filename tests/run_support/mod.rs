@@ -75,6 +75,7 @@ pub fn record(cell: u32) -> Trial {
             stderr: "a \"quoted\"\nline, and ü".to_owned(),
         },
         interference: Interference { steal_ns: Some(7), ..Interference::default() },
+        watched: None,
     }
 }
 
@@ -143,6 +144,7 @@ pub fn plan(cells: &[(&str, u64)], n_trials: u32) -> Plan {
         seed: 1,
         checks: Vec::new(),
         instruments: Vec::new(),
+        probes: Vec::new(),
     }
 }
 
@@ -172,6 +174,7 @@ fn value(parameter: Parameter, structure: &str, key_range: u64) -> Value {
         Parameter::TimeCheck => Value::Word("flag"),
         Parameter::HarnessPadding => Value::Count(128),
         Parameter::Generator => Value::Word("xoshiro256++"),
+        Parameter::HarnessFault => Value::Word("none"),
     }
 }
 
@@ -245,10 +248,12 @@ impl Bench {
     ) -> Result<Summary, RunError> {
         let interrupt = Interrupt::on_signals().unwrap();
         let Begun { run, mut journal, contents, .. } = self.begin(worker);
+        let tools = rare::run::Tools::default();
         let mut job = Job {
             plan: &self.plan,
             worker,
             host: &self.host,
+            tools: &tools,
             run: &run,
             retry_failed: false,
             budget: None,

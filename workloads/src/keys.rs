@@ -1,8 +1,8 @@
 //! How the keys of a trial are chosen: a [`PrefillShare`] for the prefill and one [`KeySource`] per distribution for the
 //! window.
 //!
-//! Everything is built before the window and is the harness's memory, not the structure's. No source allocates, reads a
-//! clock or divides while it is drawn from.
+//! Everything is built before the window and is the harness's memory, not the structure's. No source allocates or
+//! reads a clock while it is drawn from, and none but the faulty one divides.
 
 mod permutation;
 mod prefill;
@@ -15,8 +15,8 @@ pub use prefill::PrefillShare;
 pub use zipf::{AliasTable, STREAM_KEYS, ZipfRanks};
 
 use crate::{
-    protocol::Distribution,
-    rng::{Bound, Phase, Xoshiro256PlusPlus},
+    protocol::{Distribution, GeneratorKind, Request},
+    rng::{Bound, Fnv1aAlternating, Phase, RandomSource, Xoshiro256PlusPlus},
 };
 
 /// Largest key range for which zipf keys come from an alias table.
@@ -27,8 +27,11 @@ pub const ALIAS_KEYS_MAX: u64 = 100_000;
 
 /// Draws keys in the window.
 pub trait KeySource: Send {
+    /// What keys are drawn from, and the operations with them.
+    type Random: RandomSource;
+
     /// Returns the next key.
-    fn key(&mut self, rng: &mut Xoshiro256PlusPlus) -> u64;
+    fn key(&mut self, rng: &mut Self::Random) -> u64;
 }
 
 /// Each key of `0..key_range` equally likely.
@@ -43,6 +46,8 @@ impl UniformKeys {
 }
 
 impl KeySource for UniformKeys {
+    type Random = Xoshiro256PlusPlus;
+
     #[inline(always)]
     fn key(&mut self, rng: &mut Xoshiro256PlusPlus) -> u64 {
         self.0.draw(rng)
@@ -54,6 +59,8 @@ impl KeySource for UniformKeys {
 pub struct AliasKeys(Arc<AliasTable>);
 
 impl KeySource for AliasKeys {
+    type Random = Xoshiro256PlusPlus;
+
     #[inline(always)]
     fn key(&mut self, rng: &mut Xoshiro256PlusPlus) -> u64 {
         self.0.draw(rng)
@@ -71,11 +78,31 @@ pub struct StreamKeys {
 }
 
 impl KeySource for StreamKeys {
+    type Random = Xoshiro256PlusPlus;
+
     #[inline(always)]
     fn key(&mut self, _rng: &mut Xoshiro256PlusPlus) -> u64 {
         let key = self.keys[self.next_idx];
         self.next_idx = if self.next_idx + 1 == self.keys.len() { 0 } else { self.next_idx + 1 };
         key
+    }
+}
+
+/// Keys as harnesses in use draw them: the remainder of a draw whose lowest bit alternates.
+///
+/// The faults are kept. A remainder has the parity of its draw when the key range is even, and an operation takes two
+/// draws, so each thread sees keys of one parity only; and smaller keys are likelier by up to `key_range` / 2^64.
+#[derive(Clone, Debug)]
+pub struct RemainderKeys {
+    key_range: u64,
+}
+
+impl KeySource for RemainderKeys {
+    type Random = Fnv1aAlternating;
+
+    #[inline(always)]
+    fn key(&mut self, rng: &mut Fnv1aAlternating) -> u64 {
+        rng.next_u64() % self.key_range
     }
 }
 
@@ -88,6 +115,8 @@ pub enum KeyPlan {
     Alias(Arc<AliasTable>),
     /// Skewed keys of a large range.
     Stream(ZipfRanks),
+    /// Uniform keys of this range, but for the faults of their generator.
+    Remainder(u64),
 }
 
 /// The keys of one thread. A window is compiled once for each kind, so that no draw is a virtual call.
@@ -99,10 +128,29 @@ pub enum ThreadKeys {
     Alias(AliasKeys),
     /// See [`StreamKeys`].
     Stream(StreamKeys),
+    /// See [`RemainderKeys`].
+    Remainder(RemainderKeys),
 }
 
 impl KeyPlan {
-    /// Prepares a distribution over `0..key_range`, which must not be empty.
+    /// Prepares the keys of a trial.
+    ///
+    /// # Errors
+    /// In words: an empty key range, or what [`Request::harness_refusal`] says.
+    pub fn of(request: &Request) -> Result<Self, String> {
+        if request.key_range == 0 {
+            return Err("the key range is empty".to_owned());
+        }
+        if let Some(reason) = request.harness_refusal() {
+            return Err(reason.to_owned());
+        }
+        Ok(match request.harness.generator {
+            GeneratorKind::Xoshiro => Self::new(request.distribution, request.key_range),
+            GeneratorKind::Fnv1aAlternating => Self::Remainder(request.key_range),
+        })
+    }
+
+    /// Prepares a distribution over `0..key_range`, which must not be empty, drawn by the sound generator.
     pub fn new(distribution: Distribution, key_range: u64) -> Self {
         match distribution {
             Distribution::Uniform => Self::Uniform(key_range),
@@ -124,6 +172,7 @@ impl KeyPlan {
                 let keys = (0..STREAM_KEYS).map(|_| scatter.apply(ranks.draw(&mut rng))).collect();
                 ThreadKeys::Stream(StreamKeys { keys, next_idx: 0 })
             }
+            Self::Remainder(key_range) => ThreadKeys::Remainder(RemainderKeys { key_range: *key_range }),
         }
     }
 }

@@ -19,7 +19,7 @@ use crate::{
     harness::{self, Measurements},
     identity::Identity,
     nodes::{self, Nodes},
-    protocol::{AllocatorProof, FORMAT, Harness, Length, Phases, REPLY_FD, Reclamation, Reply, Request, frame},
+    protocol::{AllocatorProof, FORMAT, Length, Phases, REPLY_FD, Reclamation, Reply, Request, frame},
     reclaim::{BATCHES, hyaline::BATCH_PARAMETER},
     structures::{self, Driver, ParameterInfo, Structure},
     watch,
@@ -188,10 +188,10 @@ fn validate(request: &Request) -> Result<(), String> {
         (request.range_keys == Some(0), "the range queries ask for no key"),
         (empty, "the window has no length"),
         (batch, "the batch of hyaline is out of its range"),
-        (request.harness != Harness::default(), "this worker measures in no other way"),
     ];
-    match faults.into_iter().find(|(found, _)| *found) {
-        Some((_, fault)) => Err(format!("the request cannot be run: {fault}")),
+    let fault = faults.into_iter().find(|(found, _)| *found).map(|(_, fault)| fault);
+    match fault.or_else(|| request.harness_refusal()) {
+        Some(fault) => Err(format!("the request cannot be run: {fault}")),
         None => request.watch.as_ref().map_or(Ok(()), watch::admit),
     }
 }

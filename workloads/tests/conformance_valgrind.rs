@@ -60,7 +60,7 @@ fn memcheck(name: &str, with_leaks: bool) -> Output {
     Command::new("valgrind")
         .args(["--quiet", "--fair-sched=yes", "--errors-for-leak-kinds=definite", "--show-leak-kinds=definite"])
         .args([leak_check, &format!("--error-exitcode={SEEN}")])
-        .arg(concat!("--suppressions=", env!("CARGO_MANIFEST_DIR"), "/valgrind.supp"))
+        .arg(concat!("--suppressions=", env!("CARGO_MANIFEST_DIR"), "/../src/tools/valgrind.supp"))
         .arg(env::current_exe().expect("the test binary is running"))
         .args(["exercise", name])
         .output()

@@ -6,16 +6,20 @@
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests may fail like tests")]
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use rare_workloads::{
-    harness::window::{Generator, Operation},
+    harness::{
+        stream::draw_into,
+        window::{Generator, Operation, Size},
+    },
     keys::{KeyPlan, Permutation, PrefillShare, ThreadKeys},
-    protocol::{Distribution, Mix},
+    nodes::Nodes,
+    protocol::{AllocatorRequest, Distribution, FORMAT, GeneratorKind, Harness, Length, Mix, Reclamation, Request},
     rng::{Bound, Xoshiro256PlusPlus},
 };
 
-type Draw = (u64, Operation);
+type Draw = (u64, Operation<Size>);
 
 const MIX: Mix = Mix { insert: 2_500, remove: 2_500, contains: 5_000, range: 0 };
 
@@ -25,17 +29,44 @@ const N_DRAWS: usize = 1_000_000;
 /// Distance from the expectation, in standard deviations, beyond which chance is ruled out.
 const DEVIATIONS_MAX: f64 = 4.5;
 
+/// A trial with the sound generator.
+fn request(distribution: Distribution, key_range: u64, seed: u64) -> Request {
+    Request {
+        format: FORMAT,
+        structure: "noop".to_owned(),
+        structure_parameters: BTreeMap::new(),
+        reclamation: Reclamation::None,
+        allocator: AllocatorRequest { name: "system".to_owned(), preload: None },
+        cpus: vec![None],
+        key_range,
+        mix: MIX,
+        range_keys: None,
+        distribution,
+        prefill_keys: 0,
+        length: Length::Nanos(1),
+        seed,
+        nice: 0,
+        nodes: Nodes::PLAIN,
+        harness: Harness::default(),
+        watch: None,
+    }
+}
+
+/// The same with the generator whose lowest bit alternates.
+fn alternating(distribution: Distribution, key_range: u64, seed: u64) -> Request {
+    let harness = Harness { generator: GeneratorKind::Fnv1aAlternating, ..Harness::default() };
+    Request { harness, ..request(distribution, key_range, seed) }
+}
+
 /// Draws from the stream of one thread of a trial.
+fn draws_of(request: &Request, thread_idx: u32, n_draws: usize) -> Vec<Draw> {
+    let mut draws = Vec::with_capacity(n_draws);
+    draw_into(request, thread_idx, n_draws as u64, &mut |key, operation| draws.push((key, operation))).unwrap();
+    draws
+}
+
 fn draws(distribution: Distribution, key_range: u64, seed: u64, thread_idx: u32, n_draws: usize) -> Vec<Draw> {
-    fn take<K: rare_workloads::keys::KeySource>(keys: K, seed: u64, thread_idx: u32, n_draws: usize) -> Vec<Draw> {
-        let mut generator = Generator::new(keys, MIX, seed, thread_idx);
-        (0..n_draws).map(|_| generator.draw()).collect()
-    }
-    match KeyPlan::new(distribution, key_range).thread(seed, thread_idx) {
-        ThreadKeys::Uniform(keys) => take(keys, seed, thread_idx, n_draws),
-        ThreadKeys::Alias(keys) => take(keys, seed, thread_idx, n_draws),
-        ThreadKeys::Stream(keys) => take(keys, seed, thread_idx, n_draws),
-    }
+    draws_of(&request(distribution, key_range, seed), thread_idx, n_draws)
 }
 
 /// Compares counts with expectations; the statistic must be neither too large nor too good to be true.
@@ -86,11 +117,12 @@ fn keys_are_uncorrelated(draws: &[Draw]) -> Result<(), String> {
 }
 
 /// The place of an operation in tables.
-fn position(operation: Operation) -> usize {
+fn position<Query>(operation: Operation<Query>) -> usize {
     match operation {
         Operation::Insert => 0,
         Operation::Remove => 1,
         Operation::Contains => 2,
+        Operation::Range(_) => unreachable!("the mix has none"),
     }
 }
 
@@ -257,23 +289,49 @@ fn the_prefill_is_a_random_subset_in_random_order() {
     assert!(worst < DEVIATIONS_MAX, "a key is in the prefill {worst:.1} deviations too often or too rarely");
 }
 
-/// SetBench's fault: the low bit of a linear congruential generator alternates, and each operation takes two draws.
+/// What is examined is what a window draws.
+#[test]
+fn a_stream_is_the_one_of_the_window() {
+    let ThreadKeys::Uniform(keys) = KeyPlan::new(Distribution::Uniform, 1_000).thread(7, 3) else {
+        panic!("uniform keys are drawn as such");
+    };
+    let mut generator = Generator::new(keys, MIX, 7, 3);
+    for (key, operation) in draws(Distribution::Uniform, 1_000, 7, 3, 1_000) {
+        let (expected_key, expected) = generator.draw();
+        assert_eq!((key, position(operation)), (expected_key, position(expected)));
+    }
+}
+
+#[test]
+fn range_queries_take_their_share_of_the_stream() {
+    let mix = Mix { contains: 2_500, range: 2_500, ..MIX };
+    let ranged = Request { mix, range_keys: Some(10), ..request(Distribution::Uniform, 1_000, 7) };
+    let n_ranges =
+        draws_of(&ranged, 0, N_DRAWS).iter().filter(|(_, operation)| *operation == Operation::Range(Size(10))).count();
+    assert!(n_ranges.abs_diff(N_DRAWS / 4) < 2_000, "{n_ranges}");
+}
+
+/// The fault of a generator in use: two draws an operation, and the lowest bit of the draws alternates.
 #[test]
 fn a_generator_of_alternating_parity_is_rejected() {
-    let mut state = 12_345_u64;
-    let mut next = || {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-        state
-    };
-    let draws: Vec<Draw> = (0..N_DRAWS)
-        .map(|_| {
-            let key = next() % 1_000;
-            (key, if next() >> 63 == 0 { Operation::Insert } else { Operation::Remove })
-        })
-        .collect();
-    assert!(all_keys_are_touched(&draws, 1_000).is_err());
-    assert!(parities_are_even(&draws).is_err());
-    assert!(keys_are_uniform(&draws, 1_000).is_err());
+    for thread_idx in 0..4 {
+        let draws = draws_of(&alternating(Distribution::Uniform, 1_000, 12), thread_idx, N_DRAWS);
+        assert_eq!(all_keys_are_touched(&draws, 1_000), Err("500 of 1000 keys".to_owned()));
+        assert!(parities_are_even(&draws).is_err());
+        assert!(keys_are_uniform(&draws, 1_000).is_err());
+        // Otherwise it passes for one: what is asked for is done, to other keys.
+        assert_eq!(shares_are_kept(&draws), Ok(()), "thread {thread_idx}");
+    }
+    let odd_range = draws_of(&alternating(Distribution::Uniform, 1_001, 12), 0, N_DRAWS);
+    assert_eq!(parities_are_even(&odd_range), Ok(()), "an odd key range hides the fault");
+}
+
+#[test]
+fn streams_that_nobody_draws_are_refused_in_words() {
+    let refusal = |request: &Request| draw_into(request, 0, 1, &mut |_, _| ()).unwrap_err();
+    let zipf = alternating(Distribution::Zipf(990_000), 1_000, 1);
+    assert_eq!(refusal(&zipf), "the generator `fnv1a-alternating` draws uniform keys only");
+    assert_eq!(refusal(&request(Distribution::Uniform, 0, 1)), "the key range is empty");
 }
 
 #[test]

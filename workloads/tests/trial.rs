@@ -18,7 +18,10 @@ use rare_workloads::{
     families::set::{ConcurrentSet, Parameters, RangeAnswer, RangeHandle, SetHandle},
     harness::{Measurements, RangeSetDriver, SetDriver, pin::AllowedCpus},
     nodes::Nodes,
-    protocol::{Audit, Balance, Distribution, Length, Mix, Reclamation, Request},
+    protocol::{
+        Audit, Balance, Distribution, Fault as Planted, GeneratorKind, Harness, Length, Mix, Padding, Reclamation,
+        Request, TimeCheck,
+    },
     structures::Driver,
 };
 
@@ -430,4 +433,119 @@ fn a_panic_of_the_conducting_thread_ends_the_trial() {
         |outcome: std::thread::Result<Result<Measurements, String>>| *outcome.unwrap_err().downcast::<&str>().unwrap();
     assert_eq!(message(std::panic::catch_unwind(|| run::<Set<InNew>>(&request(2)))), "planted in new");
     assert_eq!(message(std::panic::catch_unwind(|| run::<Set<InAudit>>(&request(2)))), "planted in audit");
+}
+
+/// A trial of so many threads with another harness.
+fn measured_by(harness: Harness, n_threads: usize) -> Request {
+    Request { harness, ..request(n_threads) }
+}
+
+fn planted(fault: Planted) -> Harness {
+    Harness { fault: Some(fault), ..Harness::default() }
+}
+
+/// Long enough to tell a third and a fifth of it from what the scheduler does.
+const LONG_NS: u64 = 300_000_000;
+
+#[test]
+fn a_thread_that_reads_the_clock_stops_itself() {
+    for batch in [1, 10, 100, 1_000, 7] {
+        let harness = Harness { time_check: TimeCheck::Every(batch), ..Harness::default() };
+        let asked = measured_by(harness, 2);
+        let Length::Nanos(length_ns) = asked.length else { unreachable!("a timed request") };
+        for thread in run::<Set<Sound>>(&asked).unwrap().threads {
+            assert!(thread.stop_ns >= length_ns, "every {batch}: stopped at {}", thread.stop_ns);
+            let n_operations = thread.operations.attempted();
+            assert!(n_operations > 0 && n_operations.is_multiple_of(batch.into()), "every {batch}: {n_operations}");
+        }
+    }
+    // Where operations end the window, no clock does.
+    let harness = Harness { time_check: TimeCheck::Every(10), ..Harness::default() };
+    let counted = Request { length: Length::Operations { operations: 1_234 }, ..measured_by(harness, 1) };
+    assert_eq!(run::<Set<Sound>>(&counted).unwrap().threads[0].operations.attempted(), 1_234);
+}
+
+#[test]
+fn an_unpadded_harness_counts_the_same() {
+    let harness = Harness { padding: Padding::None, ..Harness::default() };
+    let asked = Request { length: Length::Operations { operations: 1_000 }, ..measured_by(harness, 4) };
+    let packed = run::<Set<Sound>>(&asked).unwrap();
+    assert!(packed.threads.iter().all(|thread| thread.operations.attempted() == 1_000));
+    let timed = run::<Set<Sound>>(&measured_by(harness, 4)).unwrap();
+    let done: u64 = timed.threads.iter().map(|thread| thread.operations.attempted()).sum();
+    // The last sample is taken when the flag is set: each thread may do some more.
+    let sampled = timed.samples.last().unwrap().operations;
+    assert!(sampled > 0 && sampled <= done, "{sampled} of {done}");
+}
+
+#[test]
+fn alternating_draws_reach_half_of_the_keys() {
+    let harness = Harness { generator: GeneratorKind::Fnv1aAlternating, ..Harness::default() };
+    let mix = Mix { insert: Mix::WHOLE, remove: 0, contains: 0, range: 0 };
+    let length = Length::Operations { operations: 100_000 };
+    let asked = Request { mix, length, prefill_keys: 0, ..measured_by(harness, 1) };
+    let after = run::<Set<Sound>>(&asked).unwrap().audit_after;
+    let evens: u64 = (0..1_000).step_by(2).sum();
+    assert_eq!(after.size, 500);
+    assert!(after.key_sum == evens || after.key_sum == evens + 500, "{after:?}");
+    assert_eq!(run::<Set<Sound>>(&Request { harness: Harness::default(), ..asked }).unwrap().audit_after.size, 1_000);
+
+    let zipf = Request { distribution: Distribution::Zipf(990_000), ..measured_by(harness, 1) };
+    let error = run::<Set<Sound>>(&zipf).unwrap_err();
+    assert_eq!(error, "the generator `fnv1a-alternating` draws uniform keys only");
+}
+
+#[test]
+fn a_prefill_with_replacement_claims_more_than_there_is() {
+    let asked =
+        Request { key_range: 10_000, prefill_keys: 5_000, ..measured_by(planted(Planted::PrefillWithReplacement), 2) };
+    let measured = run::<Set<Sound>>(&asked).unwrap();
+    assert_eq!((measured.prefill.target, measured.prefill.per_thread), (5_000, vec![2_500, 2_500]));
+    // 1 - e^-0.5 of the range.
+    assert!((3_700..4_200).contains(&measured.audit_before.size), "{:?}", measured.audit_before);
+    assert_ne!(measured.audit_before.key_sum, measured.prefill.key_sum);
+}
+
+#[test]
+fn rotated_pins_are_what_the_kernel_tells() {
+    let cpus = AllowedCpus::of_this_thread().unwrap().numbers();
+    let pins = |n_threads| Request {
+        cpus: cpus[..n_threads].iter().copied().map(Some).collect(),
+        ..measured_by(planted(Planted::RotatedPins), 0)
+    };
+    let refusal = "the pins of the threads cannot be rotated: they do not differ";
+    assert_eq!(run::<Set<Sound>>(&pins(1)).unwrap_err(), refusal);
+    assert_eq!(run::<Set<Sound>>(&measured_by(planted(Planted::RotatedPins), 2)).unwrap_err(), refusal);
+    if cpus.len() < 2 {
+        eprintln!("one CPU is allowed: nothing to rotate");
+        return;
+    }
+    let threads = run::<Set<Sound>>(&pins(2)).unwrap().threads;
+    for (thread, (asked, other)) in threads.iter().zip([(cpus[0], cpus[1]), (cpus[1], cpus[0])]) {
+        assert_eq!(thread.cpu_asked, Some(asked));
+        assert_eq!((thread.cpus_allowed.as_slice(), thread.cpu_at_start), ([other].as_slice(), other));
+    }
+}
+
+#[test]
+fn a_late_thread_begins_a_third_late() {
+    let asked = Request { length: Length::Nanos(LONG_NS), ..measured_by(planted(Planted::LateThread), 2) };
+    let threads = run::<Set<Sound>>(&asked).unwrap().threads;
+    assert!(threads[0].start_ns < LONG_NS / 6, "{threads:?}");
+    assert!(threads[1].start_ns >= LONG_NS / 3 && threads[1].stop_ns >= LONG_NS, "{threads:?}");
+}
+
+#[test]
+fn nominal_time_is_claimed_and_the_sampler_knows_better() {
+    for time_check in [TimeCheck::Flag, TimeCheck::Every(10)] {
+        let harness = Harness { time_check, ..planted(Planted::NominalTime) };
+        let measured =
+            run::<Set<Sound>>(&Request { length: Length::Nanos(LONG_NS), ..measured_by(harness, 2) }).unwrap();
+        for thread in &measured.threads {
+            assert_eq!(thread.stop_ns - thread.start_ns, LONG_NS, "{time_check:?}");
+        }
+        assert!(measured.samples.last().unwrap().at_ns >= LONG_NS + LONG_NS / 5, "{:?}", measured.samples);
+        // 0, 100, 200 and 300 ms, and the end.
+        assert_eq!(measured.samples.len(), 5);
+    }
 }

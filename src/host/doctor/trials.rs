@@ -2,13 +2,10 @@
 //!
 //! Leaves no trace: counters are closed at once, and what changes a thread is done in a thread that ends.
 
-use std::{
-    io,
-    os::fd::{FromRawFd, OwnedFd},
-    thread,
-};
+use std::{io, thread};
 
 use super::{
+    super::events::{self, EventKind},
     Finding,
     Status::{Cannot, Good, Warn},
 };
@@ -23,7 +20,7 @@ pub(super) fn attempt() -> Vec<Finding> {
 fn counters() -> Finding {
     let mut failures = Vec::new();
     for (event, name) in EVENTS {
-        if let Err(error) = open_counter(event) {
+        if let Err(error) = events::open(EventKind::Hardware, event) {
             failures.push((name, error));
         }
     }
@@ -43,28 +40,6 @@ fn counters() -> Finding {
         Some(libc::ENOSYS) => Finding::new("counters", status, "the kernel has no perf_event_open"),
         _ => Finding::new("counters", status, format!("cannot count {names}: {first}")),
     }
-}
-
-/// Opens a disabled counter of this thread's user code, and closes it.
-fn open_counter(event: u64) -> io::Result<()> {
-    /// `perf_event_attr` in its first size, as words: type 0 (hardware) and size, event, then the flags in the sixth.
-    const SIZE: u64 = 64;
-    /// Disabled, without kernel and hypervisor.
-    const FLAGS: u64 = 1 | 1 << 5 | 1 << 6;
-    /// PERF_FLAG_FD_CLOEXEC.
-    const CLOSE_ON_EXEC: libc::c_ulong = 1 << 3;
-    let attributes: [u64; 8] =
-        [if cfg!(target_endian = "little") { SIZE << 32 } else { SIZE }, event, 0, 0, 0, FLAGS, 0, 0];
-    let (this_thread, any_cpu, no_group): (libc::c_long, libc::c_long, libc::c_long) = (0, -1, -1);
-    // SAFETY: the kernel reads 64 bytes, the size that the structure itself states, from an array of that length.
-    let descriptor = unsafe {
-        libc::syscall(libc::SYS_perf_event_open, attributes.as_ptr(), this_thread, any_cpu, no_group, CLOSE_ON_EXEC)
-    };
-    let descriptor = i32::try_from(descriptor).ok().filter(|descriptor| *descriptor >= 0);
-    let descriptor = descriptor.ok_or_else(io::Error::last_os_error)?;
-    // SAFETY: the kernel has just made this descriptor for us, and nobody else knows it.
-    drop(unsafe { OwnedFd::from_raw_fd(descriptor) });
-    Ok(())
 }
 
 fn randomisation() -> Finding {

@@ -12,7 +12,7 @@ mod process;
 mod processor;
 mod source;
 mod storage;
-mod system;
+pub(crate) mod system;
 mod table;
 
 pub use table::{Privilege, Row, table};

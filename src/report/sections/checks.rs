@@ -6,7 +6,10 @@ use crate::{
         block::{Block, Cell, Definition, Table, Tone},
         number::counted,
     },
-    verdict::{Verdict, checks},
+    verdict::{
+        Verdict,
+        checks::{self, Exhibit, Subject},
+    },
 };
 
 pub(super) const SECTION: Section = Section { id: "checks", title: "Sanity checks", build };
@@ -30,6 +33,10 @@ fn build(context: &Context) -> Vec<Block> {
             tone: tone(verdict.grade),
             blocks: vec![Block::Table(rows(context, verdict))],
         });
+    }
+    for verdict in context.verdicts.iter().filter(|verdict| !verdict.exhibits.is_empty()) {
+        let exhibits = verdict.exhibits.iter().map(|exhibit| Block::Table(exhibited(exhibit))).collect();
+        blocks.push(Block::details(format!("{}: what it was judged from", verdict.info.title), exhibits));
     }
     let rules = context.verdicts.iter().map(rule).collect();
     blocks.push(Block::details("The rule of each check", vec![Block::Definitions { entries: rules }]));
@@ -70,17 +77,32 @@ pub(super) fn not_run(context: &Context) -> Vec<(String, String)> {
 fn rows(context: &Context, verdict: &Verdict) -> Table {
     let mut table = Table::new("", &[("Trial", None), ("Cell", None), ("Verdict", None), ("Finding", None)]);
     for row in verdict.rows.iter().take(MAX_ROWS) {
-        let known = (row.trial.cell as usize) < context.evidence.plan.cells.len();
-        let cell = if known { context.evidence.cell_label(row.trial.cell) } else { "not in the plan".to_owned() };
+        let not_planned = || "not in the plan".to_owned();
+        let (trial, cell) = match row.subject {
+            Subject::Record { record_idx, trial } => {
+                let label = context.evidence.trial_label(trial).unwrap_or_else(not_planned);
+                (Cell::code(trial.to_string()).note(format!("record {record_idx}")), Some(label))
+            }
+            Subject::Cell(cell) => (Cell::new("the cell"), Some(context.evidence.cell_label(cell))),
+            Subject::Run => (Cell::new("the run"), None),
+        };
         table.row(vec![
-            Cell::code(row.trial.to_string()).note(format!("record {}", row.record_idx)),
-            Cell::new(cell),
+            trial,
+            Cell::new(cell.unwrap_or_else(|| "all".to_owned())),
             Cell::new(row.grade.name()).tone(tone(row.grade)),
             Cell::new(&row.finding),
         ]);
     }
     let n_more = verdict.rows.len().saturating_sub(MAX_ROWS);
     if n_more > 0 { table.noted(format!("{} more.", counted(n_more, "finding"))) } else { table }
+}
+
+fn exhibited(exhibit: &Exhibit) -> Table {
+    let mut table = Table::new(&exhibit.title, &exhibit.columns);
+    for row in &exhibit.rows {
+        table.row(row.iter().map(Cell::new).collect());
+    }
+    table.noted(&exhibit.note)
 }
 
 fn rule(verdict: &Verdict) -> Definition {

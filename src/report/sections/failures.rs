@@ -66,8 +66,7 @@ fn build(context: &Context) -> Vec<Block> {
 }
 
 fn cell_label(context: &Context, trial: TrialId) -> String {
-    let known = (trial.cell as usize) < context.evidence.plan.cells.len();
-    if known { context.evidence.cell_label(trial.cell) } else { "not in the plan".to_owned() }
+    context.evidence.trial_label(trial).unwrap_or_else(|| "not in the plan".to_owned())
 }
 
 fn tail(text: &str) -> String {

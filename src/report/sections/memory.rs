@@ -34,7 +34,8 @@ fn build(context: &Context) -> Vec<Block> {
         let standing = context.evidence.summary.trials[replied.record_idx].standing;
         matches!(standing, Standing::Counted | Standing::Instrumented)
     };
-    for replied in context.evidence.replied().filter(valid) {
+    let of_cell = |replied: &Replied| replied.trial.trial.kind != BlockKind::Probe;
+    for replied in context.evidence.replied().filter(of_cell).filter(valid) {
         by_cell[replied.trial.trial.cell as usize].push(replied);
     }
     let mut counted = false;

@@ -25,13 +25,13 @@ fn build(context: &Context) -> Vec<Block> {
     ];
     let mut table = Table::new("", &columns);
     for (record_idx, (trial, summary)) in evidence.trials.iter().zip(&evidence.summary.trials).enumerate() {
-        let known = (trial.trial.cell as usize) < evidence.plan.cells.len();
-        let label = if known { evidence.cell_label(trial.trial.cell) } else { NONE.to_owned() };
+        let label = evidence.trial_label(trial.trial).unwrap_or_else(|| NONE.to_owned());
         let standing = Cell::new(csv::standing(summary.standing));
         let standing = match summary.standing {
             Standing::Counted | Standing::Instrumented => standing,
             Standing::Excluded | Standing::Failed | Standing::Foreign => standing.tone(Tone::Bad).strong(),
             Standing::Superseded => standing.tone(Tone::Warn),
+            Standing::NotRun => standing.tone(Tone::Unknown),
         };
         let position = Cell::new(trial.position.to_string());
         let attempt = if trial.attempt > 0 { format!("attempt {}", trial.attempt + 1) } else { String::new() };

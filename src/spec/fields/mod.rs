@@ -108,6 +108,8 @@ pub enum Kind {
     Zip,
     /// Sentences about the data.
     Claims,
+    /// Pairs of cells that confirm an explanation.
+    Compare,
     /// Keys laid over the spec.
     Quick,
 }
@@ -195,6 +197,7 @@ impl Field {
             Kind::Include => "a list of rules `{PARAMETER: VALUE, …}`".to_owned(),
             Kind::Zip => "a list of groups `[PARAMETER, PARAMETER]`".to_owned(),
             Kind::Claims => "a list of `a > b`, or `{that: a > b, by: 5%, where: {…}}`".to_owned(),
+            Kind::Compare => "a list of `{base: {…}, changed: {…}, predicts: COUNTER}`".to_owned(),
             Kind::Quick => "keys of the spec, except `rare`, `name`, `family` and `quick`".to_owned(),
         }
     }

@@ -244,6 +244,15 @@ pub static FIELDS: &[Field] = &[
         class: Class::Identity,
     },
     Field {
+        key: "harness.fault",
+        parameter: Some(Parameter::HarnessFault),
+        kind: Kind::Word(words::HARNESS_FAULTS),
+        default: Default::Text("none"),
+        meaning: "A fault that is planted in the harness, so that a check can prove that it notices.",
+        reason: "Numbers of a faulty harness are for testing checks, and for nothing else.",
+        class: Class::Identity,
+    },
+    Field {
         key: "sanity_checks",
         parameter: None,
         kind: Kind::Words { words: words::CHECKS, all: true },
@@ -297,6 +306,16 @@ pub static FIELDS: &[Field] = &[
         meaning: "Sentences that every run decides anew to holds, fails or undecided, over all cells in their scope.",
         reason: "A report without claims shows data and asserts nothing.",
         class: Class::Analysis("it is decided from the trials and changes none of them"),
+    },
+    Field {
+        key: "compare",
+        parameter: None,
+        kind: Kind::Compare,
+        default: Default::Text("[]"),
+        meaning: "Pairs of cells that differ in what an explanation names, and the counter that it predicts to move: \
+                  `instructions`, `l1-misses`, `llc-misses`, `branch-misses`.",
+        reason: "An explanation is confirmed by an experiment that would refute it.",
+        class: Class::Identity,
     },
     Field {
         key: "allow",

@@ -4,6 +4,7 @@
 //! spec are found in one go.
 
 mod claims;
+mod compare;
 mod mixes;
 mod rules;
 mod scalars;
@@ -16,7 +17,7 @@ use rare_workloads::protocol::Mix;
 use super::{
     Catalogue,
     fields::{self, Field, Kind},
-    model::{Claim, Inclusion, Rule},
+    model::{Claim, Compare, Inclusion, Rule},
     tree::{self, Node},
     value::{Parameter, StructureUse, Value},
     words::{self, Word},
@@ -60,6 +61,7 @@ pub(crate) struct Draft {
     pub(crate) include: Vec<Inclusion>,
     pub(crate) exclude: Vec<Rule>,
     pub(crate) claims: Vec<Claim>,
+    pub(crate) compare: Vec<Compare>,
 }
 
 impl Draft {

@@ -61,7 +61,7 @@ impl Lowering<'_> {
         rules.iter().filter_map(|rule| self.inclusion(draft, rule)).collect()
     }
 
-    fn listed<'n>(&mut self, node: &'n Node, due: &str) -> &'n [Node] {
+    pub(super) fn listed<'n>(&mut self, node: &'n Node, due: &str) -> &'n [Node] {
         match &node.kind {
             tree::Kind::Sequence(rules) => rules,
             // A single rule without brackets can mean only one thing.

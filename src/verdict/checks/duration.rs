@@ -18,9 +18,11 @@ const FAIL_FACTOR: f64 = 10.0;
 static INFO: Info = Info {
     name: "duration",
     title: "Duration and overlap",
-    rule: "each thread's own stamps span the length asked for, threads start together, and their windows overlap",
-    threshold: "1 % of the length (10 ms in trials under 1 s) warns for a thread's length, the start skew and the time \
-                without overlap; ten times that fails",
+    rule: "each thread's own stamps span the length asked for, threads start together, their windows overlap, and neither \
+           the kernel's CPU time nor the sampler knows of work after a stop",
+    threshold: "1 % of the length (10 ms in trials under 1 s) warns for a thread's length, the start skew, the time \
+                without overlap and samples after a stop; ten times that fails; CPU time more than 10 ms (a tick of the \
+                slowest kernel) above the measured time fails, and excludes the trial",
     source: "Hoefler and Belli, SC'15, rule 10; harnesses that divide by the nominal time",
     reason: "operations of threads that do not run at the same time are no concurrent throughput",
     remedy: "lengthen the trial, leave a CPU to the system, stop other load; throughput is over the measured time, so \
@@ -57,6 +59,8 @@ pub(crate) struct Timing {
     pub start_skew_ns: f64,
     /// Time from first start to last stop in which not all threads ran their loop.
     pub without_overlap_ns: f64,
+    /// Time from the first stop to the last sample; 0 if the sampler ended before. It ends the window, so it ends with it.
+    pub sampled_on_ns: f64,
 }
 
 impl Timing {
@@ -72,6 +76,7 @@ impl Timing {
             length_off_ns: starts().zip(stops()).map(length_off).fold(0.0, f64::max),
             start_skew_ns: last_start - first_start,
             without_overlap_ns: last_stop - first_start - overlap,
+            sampled_on_ns: reply.samples.last().map_or(0.0, |sample| (sample.at_ns as f64 - first_stop).max(0.0)),
         })
     }
 }
@@ -88,6 +93,7 @@ fn timing(asked_ns: u64, reply: &Reply) -> Vec<(Grade, String)> {
         ("a thread's measured time differs from the length asked for by", timing.length_off_ns),
         ("threads start apart by", timing.start_skew_ns),
         ("time without overlap of all threads:", timing.without_overlap_ns),
+        ("the window was sampled after a thread's own stop for another", timing.sampled_on_ns),
     ]
     .into_iter()
     .filter_map(judged)

@@ -1,6 +1,6 @@
 //! Check `identity`: each record is of a planned trial, and asked of the worker what the plan says.
 
-use super::{Check, Grade, Info, Row, Verdict, failures};
+use super::{Check, Grade, Info, Row, Subject, Verdict, failures};
 use crate::{
     stats::{Law, Standing},
     verdict::Evidence,
@@ -43,8 +43,7 @@ fn foreign_rows(evidence: &Evidence) -> Vec<Row> {
     records
         .filter(|(_, (_, summary))| summary.standing == Standing::Foreign)
         .map(|(record_idx, (trial, _))| Row {
-            record_idx,
-            trial: trial.trial,
+            subject: Subject::Record { record_idx, trial: trial.trial },
             finding: "the plan has no such trial".to_owned(),
             grade: Grade::Fail,
         })

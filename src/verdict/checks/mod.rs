@@ -5,18 +5,24 @@
 
 use super::evidence::{Evidence, Replied};
 use crate::{
-    plan::TrialId,
+    plan::{Ground, Probe, TrialId},
     spec::words,
     stats::{Fault, Law},
 };
 
 mod allocator;
+mod apples;
 mod checksum;
 mod duration;
 mod fairness;
+mod generator;
 mod identity;
+mod interference;
+mod layout;
+mod leaks;
 mod pinning;
 mod prefill;
+mod variance;
 
 /// Every check that is built, in the order in which reports list them.
 pub static ALL: &[&dyn Check] = &[
@@ -27,6 +33,12 @@ pub static ALL: &[&dyn Check] = &[
     &allocator::Allocator,
     &fairness::Fairness,
     &identity::Identity,
+    &layout::Layout,
+    &leaks::Leaks,
+    &variance::Variance,
+    &generator::Generator,
+    &interference::Disturbance,
+    &apples::Apples,
 ];
 
 /// Iterates over the checks that a spec may name and that are not built yet, with what they would tell: a report lists
@@ -40,6 +52,11 @@ pub fn planned() -> impl Iterator<Item = (&'static str, &'static str)> {
 pub trait Check: Sync {
     /// Returns what the check states of itself.
     fn info(&self) -> &'static Info;
+
+    /// Returns the trials that it needs beside the cells of the plan.
+    fn probes(&self, _ground: &Ground<'_>) -> Vec<Probe> {
+        Vec::new()
+    }
 
     /// Judges a run.
     fn judge(&self, evidence: &Evidence) -> Verdict;
@@ -98,21 +115,63 @@ pub struct Verdict {
     pub grade: Grade,
     /// What was found, in one sentence; for `unknown`, what is missing.
     pub summary: String,
-    /// The trials for which the rule does not simply hold, in the order of the records.
+    /// For what the rule does not simply hold; trials in the order of the records.
     pub rows: Vec<Row>,
+    /// What the verdict was judged from, where that is more than the trials of the cells.
+    pub exhibits: Vec<Exhibit>,
 }
 
-/// One trial that a verdict rests on.
+/// A table of what a check looked at.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Exhibit {
+    /// What it shows.
+    pub title: String,
+    /// Heads of the columns, each with its unit where it has one.
+    pub columns: Vec<(String, Option<&'static str>)>,
+    /// Cells, as many in each row as there are columns.
+    pub rows: Vec<Vec<String>>,
+    /// How to read it, in whole sentences.
+    pub note: String,
+}
+
+/// One thing that a verdict rests on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Row {
-    /// Index of the record.
-    pub record_idx: usize,
-    /// The trial.
-    pub trial: TrialId,
+    /// What it is said of.
+    pub subject: Subject,
     /// What was found there.
     pub finding: String,
     /// How bad it is.
     pub grade: Grade,
+}
+
+/// What a finding is said of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Subject {
+    /// One trial.
+    Record {
+        /// Index of the record.
+        record_idx: usize,
+        /// The trial.
+        trial: TrialId,
+    },
+    /// A cell of the plan, whether or not it has trials.
+    Cell(u32),
+    /// The whole run.
+    Run,
+}
+
+impl Subject {
+    /// The trial of a reply.
+    fn of(replied: &Replied) -> Self {
+        Self::Record { record_idx: replied.record_idx, trial: replied.trial.trial }
+    }
+}
+
+/// Returns the trials that the check of a name needs beside the cells of a plan: none for a name that is not known.
+pub(super) fn probes(name: &str, ground: &Ground<'_>) -> Vec<Probe> {
+    let check = ALL.iter().find(|check| check.info().name == name);
+    check.map_or_else(Vec::new, |check| check.probes(ground))
 }
 
 /// Runs every check that the plan asks for. What makes a trial count for nothing does so whether or not a check is asked
@@ -123,6 +182,11 @@ pub fn judge(evidence: &Evidence) -> Vec<Verdict> {
 }
 
 impl Verdict {
+    /// A verdict that rests on the trials of the cells alone.
+    fn new(info: &'static Info, grade: Grade, summary: impl Into<String>, rows: Vec<Row>) -> Self {
+        Self { info, grade, summary: summary.into(), rows, exhibits: Vec::new() }
+    }
+
     /// Judges each trial with a reply by `findings`, which returns what does not simply hold; `held` says what holds
     /// of so many trials when nothing was found.
     fn over_trials(
@@ -135,24 +199,28 @@ impl Verdict {
         for replied in evidence.replied() {
             n_judged += 1;
             rows.extend(findings(&replied).into_iter().map(|(grade, finding)| Row {
-                record_idx: replied.record_idx,
-                trial: replied.trial.trial,
+                subject: Subject::of(&replied),
                 finding,
                 grade,
             }));
         }
         if n_judged == 0 {
-            return Self { info, grade: Grade::Unknown, summary: "no trial has a reply".to_owned(), rows };
+            return Self {
+                info,
+                grade: Grade::Unknown,
+                summary: "no trial has a reply".to_owned(),
+                rows,
+                exhibits: Vec::new(),
+            };
         }
         let grade = rows.iter().map(|row| row.grade).max().unwrap_or(Grade::Pass);
         let summary = if rows.is_empty() {
             held(n_judged)
         } else {
-            let mut trials: Vec<TrialId> = rows.iter().map(|row| row.trial).collect();
-            trials.dedup();
-            format!("{} of {} trials: {}", trials.len(), n_judged, worst(&rows).finding)
+            let n_trials = rows.chunk_by(|a, b| a.subject == b.subject).count();
+            format!("{n_trials} of {n_judged} trials: {}", worst(&rows).finding)
         };
-        Self { info, grade, summary, rows }
+        Self::new(info, grade, summary, rows)
     }
 }
 

@@ -2,7 +2,7 @@
 //! progress of each. Whoever fails abandons the trial, and nobody waits for the failed.
 //!
 //! Everything written in the window lies on its own line of 128 bytes, since neighbouring lines of 64 are fetched in
-//! pairs.
+//! pairs; unless a request asks for the mistake of packing it.
 
 use std::{ops::Deref, sync::PoisonError, thread};
 
@@ -13,13 +13,16 @@ mod models;
 use self::models::clock;
 #[cfg(not(all(test, feature = "schedules")))]
 use super::clock;
-use crate::sync::crew::{
-    Condvar, Mutex, MutexGuard,
-    atomic::{
-        AtomicBool, AtomicU32, AtomicU64,
-        Ordering::{AcqRel, Acquire, Relaxed, Release},
+use crate::{
+    protocol::Padding,
+    sync::crew::{
+        Condvar, Mutex, MutexGuard,
+        atomic::{
+            AtomicBool, AtomicU32, AtomicU64,
+            Ordering::{AcqRel, Acquire, Relaxed, Release},
+        },
+        hint, yield_now,
     },
-    hint, yield_now,
 };
 
 /// A value alone on its cache lines.
@@ -32,6 +35,43 @@ impl<T> Deref for Line<T> {
 
     fn deref(&self) -> &T {
         &self.0
+    }
+}
+
+/// What is written in the window: the stop flag, and the operations that each thread completed.
+///
+/// The first slot is the flag's, the next ones the threads' in their order. How far apart they lie is chosen once; who works
+/// with one holds a reference to it.
+#[derive(Debug)]
+struct Board {
+    lines: Box<[Line<[Slot; SLOTS_PER_LINE]>]>,
+    /// Slots from one that is used to the next.
+    stride: usize,
+}
+
+/// The flag or the progress of one thread; the other half lies idle.
+#[derive(Debug, Default)]
+struct Slot {
+    progress: AtomicU64,
+    stop: AtomicBool,
+}
+
+/// Eight slots of 16 bytes fill a line: packed, four threads share each line of 64 bytes, and three one with the flag.
+const SLOTS_PER_LINE: usize = 8;
+
+impl Board {
+    fn new(n_threads: u32, padding: Padding) -> Self {
+        let stride = match padding {
+            Padding::Lines => SLOTS_PER_LINE,
+            Padding::None => 1,
+        };
+        let n_lines = ((n_threads as usize + 1) * stride).div_ceil(SLOTS_PER_LINE);
+        Self { lines: (0..n_lines).map(|_| Line::default()).collect(), stride }
+    }
+
+    fn slot(&self, slot_idx: usize) -> &Slot {
+        let place = slot_idx * self.stride;
+        &self.lines[place / SLOTS_PER_LINE][place % SLOTS_PER_LINE]
     }
 }
 
@@ -61,10 +101,7 @@ pub(crate) struct Crew {
     /// When the start line opened; 0 while it is closed, [`NEVER`] if it never will.
     opened_ns: Line<AtomicU64>,
     abandoned: AtomicBool,
-    /// Ends the window.
-    pub stop: Line<AtomicBool>,
-    /// Operations completed by each thread; written by it alone.
-    pub progress: Box<[Line<AtomicU64>]>,
+    board: Board,
 }
 
 const NEVER: u64 = u64::MAX;
@@ -76,7 +113,7 @@ struct GateState {
 }
 
 impl Crew {
-    pub fn new(n_threads: u32) -> Self {
+    pub fn new(n_threads: u32, padding: Padding) -> Self {
         Self {
             n_threads,
             gates: Mutex::default(),
@@ -84,9 +121,18 @@ impl Crew {
             n_at_start: Line::default(),
             opened_ns: Line::default(),
             abandoned: AtomicBool::new(false),
-            stop: Line::default(),
-            progress: (0..n_threads).map(|_| Line::default()).collect(),
+            board: Board::new(n_threads, padding),
         }
+    }
+
+    /// Returns the flag that ends the window.
+    pub fn stop(&self) -> &AtomicBool {
+        &self.board.slot(0).stop
+    }
+
+    /// Returns the operations that a thread completed; written by it alone.
+    pub fn progress(&self, thread_idx: u32) -> &AtomicU64 {
+        &self.board.slot(thread_idx as usize + 1).progress
     }
 
     /// Arrives at a gate and blocks until it is opened.
@@ -160,14 +206,14 @@ impl Crew {
     /// Returns the operations that all threads have completed by now.
     pub fn completed(&self) -> u64 {
         // Relaxed: a sample, of counters that only grow.
-        self.progress.iter().map(|completed| completed.load(Relaxed)).sum()
+        (0..self.n_threads).map(|thread_idx| self.progress(thread_idx).load(Relaxed)).sum()
     }
 
     /// Gives the trial up and wakes whoever waits.
     pub fn abandon(&self) {
         self.abandoned.store(true, Release);
         self.opened_ns.store(NEVER, Release);
-        self.stop.store(true, Relaxed);
+        self.stop().store(true, Relaxed);
         // Under the lock, so that nobody misses it between looking and waiting.
         let _gates = self.lock();
         self.changed.notify_all();
@@ -195,6 +241,36 @@ impl Drop for Watch<'_> {
     fn drop(&mut self) {
         if thread::panicking() {
             self.0.abandon();
+        }
+    }
+}
+
+#[cfg(all(test, not(feature = "schedules")))]
+mod tests {
+    use super::*;
+
+    /// Where the flag and the progress of three threads lie, in bytes from the flag's slot.
+    fn places(padding: Padding) -> [usize; 4] {
+        let crew = Crew::new(3, padding);
+        let flag = std::ptr::from_ref(crew.stop()).addr();
+        let progress = [0, 1, 2].map(|thread_idx| std::ptr::from_ref(crew.progress(thread_idx)).addr());
+        let line = flag & !127;
+        [flag - line, progress[0] - line, progress[1] - line, progress[2] - line]
+    }
+
+    #[test]
+    fn padded_each_has_its_own_pair_of_lines_and_packed_all_share_one() {
+        assert_eq!(places(Padding::Lines).map(|place| place / 128), [0, 1, 2, 3]);
+        assert_eq!(places(Padding::None).map(|place| place / 64), [0; 4]);
+    }
+
+    #[test]
+    fn packed_or_not_everyone_has_a_place_of_its_own() {
+        for padding in [Padding::Lines, Padding::None] {
+            let crew = Crew::new(20, padding);
+            (0..20).for_each(|thread_idx| crew.progress(thread_idx).store(1 << thread_idx, Relaxed));
+            assert_eq!(crew.completed(), (1 << 20) - 1, "{padding:?}");
+            assert!(!crew.stop().load(Relaxed));
         }
     }
 }

@@ -5,6 +5,7 @@ use std::sync::{PoisonError, RwLock};
 use super::{
     clock,
     crew::{Abandoned, Crew, Gate},
+    fault,
     kernel::{Migrations, Usage},
     pin::{self, AllowedCpus},
     repertoire::Repertoire,
@@ -15,7 +16,7 @@ use crate::{
     families::set::{ConcurrentSet, SetHandle},
     keys::{KeyPlan, KeySource, PrefillShare, ThreadKeys},
     nodes,
-    protocol::{Length, Request, ThreadReply},
+    protocol::{Length, Request, ThreadReply, TimeCheck},
     watch::{Seen, Watcher},
 };
 
@@ -86,8 +87,9 @@ struct Pin {
 }
 
 impl Pin {
-    fn new(cpu_asked: Option<u32>) -> Result<Self, Failure> {
-        cpu_asked.map_or(Ok(()), pin::pin_to)?;
+    fn new(request: &Request, thread_idx: u32) -> Result<Self, Failure> {
+        fault::pin(request, thread_idx).map_or(Ok(()), pin::pin_to)?;
+        let cpu_asked = request.cpus[thread_idx as usize];
         Ok(Self { cpu_asked, cpus_allowed: AllowedCpus::of_this_thread()?.numbers() })
     }
 }
@@ -108,7 +110,7 @@ pub(crate) fn run<S: ConcurrentSet, P: Repertoire<S>>(
 fn phases<S: ConcurrentSet, P: Repertoire<S>>(stage: &Stage<'_, S>, thread_idx: u32) -> Result<Report, Failure> {
     let request = stage.request;
     // First of all, so that no memory comes from another node. The thread was started on that CPU already.
-    let pin = Pin::new(request.cpus[thread_idx as usize])?;
+    let pin = Pin::new(request, thread_idx)?;
     let mut watcher = Watcher::of_this_thread(request.watch.as_ref());
     let keys = stage.key_plan.thread(request.seed, thread_idx);
     warm_parking_lot();
@@ -123,6 +125,7 @@ fn phases<S: ConcurrentSet, P: Repertoire<S>>(stage: &Stage<'_, S>, thread_idx: 
             ThreadKeys::Uniform(keys) => P::measure(stage, &mut handle, keys, place),
             ThreadKeys::Alias(keys) => P::measure(stage, &mut handle, keys, place),
             ThreadKeys::Stream(keys) => P::measure(stage, &mut handle, keys, place),
+            ThreadKeys::Remainder(keys) => P::measure(stage, &mut handle, keys, place),
         };
         let (window_counts, thread) = outcome?;
         // Handles live on until memory was measured: what they hold back is part of it.
@@ -149,12 +152,24 @@ pub(crate) fn with_set<S, T>(
 /// Inserts this thread's share of the prefill.
 fn fill<S: ConcurrentSet>(set: &S, request: &Request, thread_idx: u32, watcher: &mut Watcher) -> Filled {
     let share = PrefillShare { n_threads: request.cpus.len() as u64, thread_idx: u64::from(thread_idx) };
-    let keys = share.keys(request.key_range, request.prefill_keys, request.seed);
+    if fault::draws_with_replacement(request) {
+        return insert_all(set, share.draws(request.key_range, request.prefill_keys, request.seed), true, watcher);
+    }
+    insert_all(set, share.keys(request.key_range, request.prefill_keys, request.seed), false, watcher)
+}
+
+/// Inserts keys and counts them; `blindly` those too that were there already.
+fn insert_all<S: ConcurrentSet>(
+    set: &S,
+    keys: impl Iterator<Item = u64>,
+    blindly: bool,
+    watcher: &mut Watcher,
+) -> Filled {
     let prefill = || {
         let mut handle = set.handle();
         let mut filled = Filled::default();
         for key in keys {
-            if handle.insert(key, key) {
+            if handle.insert(key, key) || blindly {
                 filled.n_keys += 1;
                 filled.key_sum = filled.key_sum.wrapping_add(key);
             }
@@ -166,6 +181,18 @@ fn fill<S: ConcurrentSet>(set: &S, request: &Request, thread_idx: u32, watcher: 
     filled
 }
 
+/// Returns what ends the window of a thread, unless the stop flag does.
+fn countdown(request: &Request, opened_ns: u64) -> Option<Countdown> {
+    match (request.length, request.harness.time_check) {
+        (Length::Accounting { operations } | Length::Operations { operations }, _) => Some(Countdown::once(operations)),
+        (Length::Nanos(_), TimeCheck::Flag) => None,
+        (Length::Nanos(_), TimeCheck::Every(batch)) => {
+            let window_ns = fault::window_ns(request).unwrap_or(0);
+            Some(Countdown::until(opened_ns.saturating_add(window_ns), batch.into()))
+        }
+    }
+}
+
 impl<S> Stage<'_, S> {
     /// Waits at the start line and runs the window between two stamps of everything.
     pub(crate) fn measure<H: SetHandle, K: KeySource, R: Ranges<Query: Ask<H>>>(
@@ -175,19 +202,20 @@ impl<S> Stage<'_, S> {
         place: Place<'_>,
     ) -> Result<Measured, Failure> {
         let Place { thread_idx, pin, watcher } = place;
-        let progress = &self.crew.progress[thread_idx as usize];
+        let progress = self.crew.progress(thread_idx);
         let migrations = Migrations::of_this_thread();
 
         let opened_ns = self.crew.start()?;
+        if let Some(lateness_ns) = fault::lateness_ns(self.request, thread_idx) {
+            clock::sleep_until(opened_ns + lateness_ns);
+        }
         let migrations_before = migrations.count();
         let usage_before = Usage::of_this_thread();
         let cpu_at_start = pin::current_cpu();
         let start_ns = clock::now_ns();
-        let window = || match self.request.length {
-            Length::Nanos(_) => window::run(handle, generator, Flag(&self.crew.stop), progress),
-            Length::Accounting { operations } | Length::Operations { operations } => {
-                window::run(handle, generator, Countdown(operations), progress)
-            }
+        let window = || match countdown(self.request, opened_ns) {
+            None => window::run(handle, generator, Flag(self.crew.stop()), progress),
+            Some(countdown) => window::run(handle, generator, countdown, progress),
         };
         let (counts, done) = Counts::during(|| watcher.during_window(window));
         let stop_ns = clock::now_ns();
@@ -195,6 +223,7 @@ impl<S> Stage<'_, S> {
         let usage = Usage::of_this_thread().since(usage_before);
         let migrations = migrations.count().and_then(|after| Ok(after - migrations_before?));
 
+        let stop_ns = fault::stop_stamp_ns(self.request, start_ns, stop_ns);
         let Done { operations, inserted_sum, removed_sum } = done;
         let thread = ThreadReply {
             cpu_asked: pin.cpu_asked,

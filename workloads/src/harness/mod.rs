@@ -5,11 +5,13 @@
 mod clock;
 mod crew;
 mod driver;
+mod fault;
 mod kernel;
 mod member;
 mod memory;
 pub mod pin;
 mod repertoire;
+pub mod stream;
 mod trial;
 pub mod window;
 

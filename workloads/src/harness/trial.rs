@@ -10,7 +10,7 @@ use std::{
 use super::{
     clock,
     crew::{Crew, Gate},
-    kernel,
+    fault, kernel,
     member::{self, Failure, Report, Stage},
     memory,
     pin::{self, AllowedCpus},
@@ -79,8 +79,8 @@ pub(crate) fn run<S: ConcurrentSet, P: Repertoire<S>>(request: &Request) -> Resu
     }
     let stage = Stage::<S> {
         request,
-        crew: Crew::new(n_threads),
-        key_plan: KeyPlan::new(request.distribution, request.key_range),
+        crew: Crew::new(n_threads, request.harness.padding),
+        key_plan: KeyPlan::of(request)?,
         set: RwLock::new(None),
     };
     let (conducted, reports) = thread::scope(|scope| {
@@ -124,8 +124,8 @@ fn start_threads<'scope, 'env, S: ConcurrentSet, P: Repertoire<S>>(
     let mut threads = Vec::with_capacity(stage.request.cpus.len());
     let mut start_all = || {
         let allowed = AllowedCpus::of_this_thread()?;
-        for (thread_idx, &cpu) in (0..).zip(&stage.request.cpus) {
-            cpu.map_or_else(|| allowed.restore(), pin::pin_to)?;
+        for thread_idx in 0..stage.request.cpus.len() as u32 {
+            fault::pin(stage.request, thread_idx).map_or_else(|| allowed.restore(), pin::pin_to)?;
             let thread = thread::Builder::new()
                 .spawn_scoped(scope, move || member::run::<S, P>(stage, thread_idx))
                 .map_err(|error| format!("cannot start thread {thread_idx}: {error}"))?;
@@ -142,7 +142,7 @@ fn conduct<S: ConcurrentSet>(stage: &Stage<'_, S>, threads_started_ns: u64) -> R
     let Stage { request, crew, set, .. } = stage;
     kernel::prefer_prompt_waking();
     // Before the window, so that the sampler allocates nothing in it.
-    let mut samples = Vec::with_capacity(n_samples_max(request.length));
+    let mut samples = Vec::with_capacity(n_samples_max(fault::window_ns(request)));
     let mut switch = Switch::open(request.watch.as_ref())?;
     crew.all_arrived(Gate::Ready)?;
     let harness = memory::resident()?;
@@ -165,7 +165,7 @@ fn conduct<S: ConcurrentSet>(stage: &Stage<'_, S>, threads_started_ns: u64) -> R
 
     switch.turn_on()?;
     crew.open(Gate::Filled);
-    watch_window(crew, request.length, &mut samples)?;
+    watch_window(crew, fault::window_ns(request), &mut samples)?;
     crew.all_arrived(Gate::Closed)?;
     switch.turn_off()?;
     if !is_timed(request.length) {
@@ -199,10 +199,10 @@ fn conduct<S: ConcurrentSet>(stage: &Stage<'_, S>, threads_started_ns: u64) -> R
 }
 
 /// Samples the throughput and sets the stop flag when the window has lasted as long as asked, from the opening stamp on.
-fn watch_window(crew: &Crew, length: Length, samples: &mut Vec<Sample>) -> Result<(), Failure> {
+fn watch_window(crew: &Crew, length_ns: Option<u64>, samples: &mut Vec<Sample>) -> Result<(), Failure> {
     let opened_ns = crew.opened_ns()?;
     samples.push(Sample { at_ns: 0, operations: 0 });
-    let Length::Nanos(length_ns) = length else { return Ok(()) };
+    let Some(length_ns) = length_ns else { return Ok(()) };
     let end_ns = opened_ns.saturating_add(length_ns);
     let mut next_ns = opened_ns + SAMPLE_NS;
     while next_ns < end_ns && !crew.is_abandoned() {
@@ -214,7 +214,7 @@ fn watch_window(crew: &Crew, length: Length, samples: &mut Vec<Sample>) -> Resul
         clock::sleep_until(end_ns);
     }
     // Relaxed: the threads read nothing because of it.
-    crew.stop.store(true, std::sync::atomic::Ordering::Relaxed);
+    crew.stop().store(true, std::sync::atomic::Ordering::Relaxed);
     samples.push(sample(crew, opened_ns));
     Ok(())
 }
@@ -230,11 +230,8 @@ fn sample(crew: &Crew, opened_ns: u64) -> Sample {
 }
 
 /// The opening, one each [`SAMPLE_NS`], and the end.
-fn n_samples_max(length: Length) -> usize {
-    match length {
-        Length::Nanos(length_ns) => usize::try_from(length_ns / SAMPLE_NS).unwrap_or(0) + 2,
-        Length::Accounting { .. } | Length::Operations { .. } => 2,
-    }
+fn n_samples_max(length_ns: Option<u64>) -> usize {
+    length_ns.map_or(0, |length_ns| usize::try_from(length_ns / SAMPLE_NS).unwrap_or(0)) + 2
 }
 
 /// Turns a panic of a thread into its message.

@@ -1,18 +1,19 @@
 //! The measured loop: draw an operation, call it, count it. Nothing else happens in it.
 //!
 //! No clock, no allocation, no virtual call, and no write that another thread reads but the thread's own progress, on a
-//! line of its own.
+//! line of its own; unless a request asks for a clock or a shared line, to show what they cost.
 //!
 //! Range queries are a type of the generator. Without them the loop is compiled as if there were none: their type then has
 //! no value, so no draw is compared with their share and no branch leads to them.
 
 use std::{convert::Infallible, hint::black_box};
 
+use super::clock;
 use crate::{
     families::set::{RangeAnswer, RangeHandle, SetHandle},
     keys::KeySource,
     protocol::{Mix, Operations, Tally},
-    rng::{Phase, Xoshiro256PlusPlus},
+    rng::RandomSource,
     sync::crew::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
 };
 
@@ -101,12 +102,12 @@ impl<H: RangeHandle> Ask<H> for Size {
 
 /// Draws keys and operations: the stream of one thread in the window.
 ///
-/// Key and operation come from two draws, so no bit decides over both. An operation is chosen by the upper 32 bits of its
+/// Key and operation come from two draws, so no bit decides over both. The source of the keys is that of the operations. An operation is chosen by the upper 32 bits of its
 /// draw; each probability is within 2^-32 of its share, and a share of 0 or of the whole is exact.
 #[derive(Clone, Debug)]
-pub struct Generator<K, R = NoRanges> {
+pub struct Generator<K: KeySource, R = NoRanges> {
     keys: K,
-    rng: Xoshiro256PlusPlus,
+    rng: K::Random,
     /// Draws below this are inserts; at most 2^32.
     insert_below: u64,
     /// Draws below this, and not inserts, are removes; at most 2^32.
@@ -126,7 +127,7 @@ impl<K: KeySource, R: Ranges> Generator<K, R> {
     pub fn with_ranges(keys: K, mix: Mix, ranges: R, trial_seed: u64, thread_idx: u32) -> Self {
         Self {
             keys,
-            rng: Xoshiro256PlusPlus::stream(trial_seed, thread_idx, Phase::Window),
+            rng: K::Random::of_window(trial_seed, thread_idx),
             insert_below: threshold(mix.insert),
             remove_below: threshold(mix.insert + mix.remove),
             ranges,
@@ -174,16 +175,38 @@ impl Until for Flag<'_> {
     }
 }
 
-/// Open for a number of operations.
+/// Open for a number of operations, and for as many again each time that the clock says so.
 #[derive(Debug)]
-pub struct Countdown(pub u64);
+pub struct Countdown {
+    n_left: u64,
+    batch: u64,
+    end_ns: u64,
+}
+
+impl Countdown {
+    /// Open for so many operations.
+    pub fn once(operations: u64) -> Self {
+        // Whenever the clock is read, the end is past.
+        Self::until(0, operations)
+    }
+
+    /// Open until `end_ns` of CLOCK_MONOTONIC, which is read after each `batch` operations.
+    pub fn until(end_ns: u64, batch: u64) -> Self {
+        Self { n_left: batch, batch, end_ns }
+    }
+}
 
 impl Until for Countdown {
     #[inline(always)]
     fn goes_on(&mut self) -> bool {
-        let open = self.0 > 0;
-        self.0 = self.0.saturating_sub(1);
-        open
+        if self.n_left == 0 {
+            if clock::now_ns() >= self.end_ns {
+                return false;
+            }
+            self.n_left = self.batch;
+        }
+        self.n_left -= 1;
+        true
     }
 }
 
@@ -244,4 +267,37 @@ pub fn run<H: SetHandle, K: KeySource, R: Ranges<Query: Ask<H>>>(
 fn count(tally: &mut Tally, effective: bool) {
     tally.attempted += 1;
     tally.effective += u64::from(effective);
+}
+
+#[cfg(all(test, not(feature = "schedules")))]
+mod tests {
+    use super::*;
+
+    /// Operations until the window is closed.
+    fn n_operations(mut until: impl Until) -> u64 {
+        let mut n_operations = 0;
+        while until.goes_on() {
+            n_operations += 1;
+        }
+        n_operations
+    }
+
+    #[test]
+    fn a_countdown_is_exact() {
+        for operations in [0, 1, 2, 1_000] {
+            assert_eq!(n_operations(Countdown::once(operations)), operations);
+        }
+    }
+
+    #[test]
+    fn the_clock_is_read_after_each_batch_only() {
+        const LENGTH_NS: u64 = 2_000_000;
+        for batch in [1, 7, 1_000] {
+            let began_ns = clock::now_ns();
+            let n_operations = n_operations(Countdown::until(began_ns + LENGTH_NS, batch));
+            assert!(clock::now_ns() - began_ns >= LENGTH_NS);
+            assert!(n_operations > batch && n_operations.is_multiple_of(batch), "{n_operations} by {batch}");
+        }
+        assert_eq!(n_operations(Countdown::until(clock::now_ns(), 5)), 5, "it is not looked at before");
+    }
 }

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::Permutation;
-use crate::rng::{Phase, stream_seed};
+use crate::rng::{Bound, Phase, Xoshiro256PlusPlus, stream_seed};
 
 /// Keys that are computed at once. One after the other they would cost more than an insertion into a hash table.
 const LANES: usize = 4;
@@ -34,6 +34,14 @@ impl PrefillShare {
         (start..end).step_by(LANES).flat_map(images).take(usize::try_from(end - start).unwrap_or(usize::MAX))
     }
 
+    /// Iterates over as many keys drawn with replacement: the fault of harnesses that draw and do not look at what is there.
+    pub fn draws(self, key_range: u64, n_keys: u64, trial_seed: u64) -> impl Iterator<Item = u64> {
+        let thread_idx = u32::try_from(self.thread_idx).expect("there are fewer than 2^32 threads");
+        let mut rng = Xoshiro256PlusPlus::stream(trial_seed, thread_idx, Phase::Prefill);
+        let bound = Bound::new(key_range);
+        self.part_of(n_keys).map(move |_| bound.draw(&mut rng))
+    }
+
     /// Cuts `0..n_keys` into parts whose sizes differ by at most one.
     fn part_of(self, n_keys: u64) -> Range<u64> {
         let (size, n_larger) = (n_keys / self.n_threads, n_keys % self.n_threads);
@@ -56,6 +64,16 @@ mod tests {
             let sizes: Vec<u64> = parts.iter().map(|part| part.end - part.start).collect();
             assert!(sizes.iter().max().unwrap() - sizes.iter().min().unwrap() <= 1, "{sizes:?}");
         }
+    }
+
+    #[test]
+    fn draws_with_replacement_repeat_themselves() {
+        let shares = (0..3).map(|thread_idx| PrefillShare { n_threads: 3, thread_idx });
+        let keys: Vec<u64> = shares.flat_map(|share| share.draws(100_000, 50_000, 9)).collect();
+        let distinct: std::collections::BTreeSet<_> = keys.iter().collect();
+        assert_eq!(keys.len(), 50_000);
+        // 1 - e^-0.5 of the range, and some 100 are a standard deviation.
+        assert!(distinct.len().abs_diff(39_347) < 500, "{}", distinct.len());
     }
 
     #[test]

@@ -227,12 +227,12 @@ mod tests {
             assert!(error.contains(expected), "`{error}` lacks `{expected}`");
         };
         check(b"hello\nworld", "unknown header `hello`");
-        check(b"rare-reply 2 2\n{}\n", "unknown header");
-        check(b"rare-reply 2 -2 00\n{}\n", "unknown header");
+        check(b"rare-reply 3 2\n{}\n", "unknown header");
+        check(b"rare-reply 3 -2 00\n{}\n", "unknown header");
         check(&[b'r'; 500], "unknown header");
-        check(b"rare-reply 1 2 00\n{}\n", "reply format 1, expected 2");
-        check(b"rare-reply 2 2 00\n{}\n", "digest mismatch");
-        check(b"rare-reply 2 18446744073709551615 00\n{}\n", "truncated");
+        check(b"rare-reply 1 2 00\n{}\n", "reply format 1, expected 3");
+        check(b"rare-reply 3 2 00\n{}\n", "digest mismatch");
+        check(b"rare-reply 3 18446744073709551615 00\n{}\n", "truncated");
         check(&encode(REPLY, b"{}"), "not a reply");
         check(&encode(REPLY, br#"{"format":NaN}"#), "not a reply");
         check(&[refusal(), refusal()].concat(), "a second reply");

@@ -21,7 +21,7 @@ use crate::{
     families::set::SetHandle,
     harness::window::{self, Countdown, Flag, Generator, Until},
     keys::UniformKeys,
-    protocol::Mix,
+    protocol::{Mix, Padding},
 };
 
 /// Time stands still: no law depends on it.
@@ -62,7 +62,7 @@ fn explore(n_threads: u32, member: fn(&Crew, &Shared, u32), conduct: fn(&Crew, &
     let mut builder = Builder::new();
     builder.preemption_bound = Some(N_PREEMPTIONS);
     builder.check(move || {
-        let all = Arc::new((Crew::new(n_threads), Shared::default()));
+        let all = Arc::new((Crew::new(n_threads, Padding::None), Shared::default()));
         let spawn = |idx| {
             let all = Arc::clone(&all);
             thread::spawn(move || member(&all.0, &all.1, idx))
@@ -205,18 +205,18 @@ impl Until for Yielding<'_> {
 fn work(crew: &Crew, shared: &Shared, idx: u32, until: impl Until) {
     let mix = Mix { insert: Mix::WHOLE, remove: 0, contains: 0, range: 0 };
     let generator = Generator::new(UniformKeys::new(1), mix, 1, idx);
-    let progress = &crew.progress[idx as usize];
+    let progress = crew.progress(idx);
     let done = window::run(&mut Counting(&shared.n_done), generator, until, progress);
     assert_eq!(progress.load(Relaxed), done.operations.insert.attempted, "what was done is what the sampler is told");
 }
 
 fn work_until_stopped(crew: &Crew, shared: &Shared, idx: u32) {
-    work(crew, shared, idx, Yielding(Flag(&crew.stop)));
+    work(crew, shared, idx, Yielding(Flag(crew.stop())));
 }
 
 #[test]
 fn whoever_works_leaves_once_stopped() {
-    explore(1, work_until_stopped, |crew, _| crew.stop.store(true, Relaxed));
+    explore(1, work_until_stopped, |crew, _| crew.stop().store(true, Relaxed));
 }
 
 #[test]
@@ -238,14 +238,14 @@ fn sample_twice(crew: &Crew, shared: &Shared) {
 
 #[test]
 fn samples_are_never_ahead_and_never_fall() {
-    explore(2, |crew, shared, idx| work(crew, shared, idx, Countdown(2)), sample_twice);
+    explore(2, |crew, shared, idx| work(crew, shared, idx, Countdown::once(2)), sample_twice);
 }
 
 #[test]
 #[should_panic(expected = "sampled more than was done")]
 fn progress_told_ahead_of_work_is_found() {
     let member = |crew: &Crew, shared: &Shared, idx: u32| {
-        crew.progress[idx as usize].store(1, Relaxed);
+        crew.progress(idx).store(1, Relaxed);
         Counting(&shared.n_done).count();
     };
     explore(2, member, sample_twice);
@@ -256,8 +256,8 @@ fn progress_told_ahead_of_work_is_found() {
 fn progress_that_falls_is_found() {
     let member = |crew: &Crew, shared: &Shared, idx: u32| {
         shared.n_done.fetch_add(2, Relaxed);
-        crew.progress[idx as usize].store(2, Relaxed);
-        crew.progress[idx as usize].store(1, Relaxed);
+        crew.progress(idx).store(2, Relaxed);
+        crew.progress(idx).store(1, Relaxed);
     };
     explore(2, member, sample_twice);
 }
