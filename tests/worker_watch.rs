@@ -84,7 +84,7 @@ fn memcheck_ignores_what_callgrind_is_asked() {
     }
     let mut command = Command::new("valgrind");
     command.args(["--quiet", "--fair-sched=yes", "--leak-check=full", "--error-exitcode=99"]);
-    command.arg(concat!("--suppressions=", env!("CARGO_MANIFEST_DIR"), "/workloads/valgrind.supp")).arg(WORKER);
+    command.arg(concat!("--suppressions=", env!("CARGO_MANIFEST_DIR"), "/src/tools/valgrind.supp")).arg(WORKER);
     let request = watched_by_valgrind("nm14", 2, 1_000);
     let ended = run_command(command, &serde_json::to_vec(&request).unwrap(), &[(ALLOCATOR_VARIABLE, "system")]);
     assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""));
@@ -180,26 +180,30 @@ fn blocks(reply: &Reply, phase: AllocationPhase) -> Vec<&Block> {
 /// Whichever allocator serves: the first blocks of each thread and phase, where they are and how large.
 #[test]
 fn the_first_blocks_are_listed_of_each_allocator() {
-    let check = |reply: &Reply| {
-        assert_eq!(reply.layout.as_ref().unwrap().len(), 2);
+    let check = |reply: &Reply, n_threads: usize| {
+        assert_eq!(reply.layout.as_ref().unwrap().len(), n_threads);
         for phase in [AllocationPhase::Prefill, AllocationPhase::Window] {
             let blocks = blocks(reply, phase);
-            assert_eq!(blocks.len(), 2 * 40, "{:?}", reply.allocator);
+            assert_eq!(blocks.len(), n_threads * 40, "{:?}", reply.allocator);
             for block in &blocks {
                 assert!(block.size > 0 && block.address.is_multiple_of(block.align), "{block:?}");
                 assert!(block.usable.expect("each of them tells") >= block.size, "{block:?} {:?}", reply.allocator);
                 assert!(block.kind.as_ref().is_none_or(|kind| !kind.contains("::") && !kind.is_empty()), "{block:?}");
             }
-            assert!(blocks.iter().filter(|block| block.kind.is_some()).count() > 60, "{blocks:?}");
+            let n_nodes = blocks.iter().filter(|block| block.kind.is_some()).count();
+            assert!(n_nodes > n_threads * 30, "{blocks:?}");
         }
-        // Nothing is freed while the structure is filled, so no two blocks share a byte.
+        // One thread alone frees nothing while it fills the structure, so no two blocks share a byte; of several, one that
+        // loses a race frees the node that it could not insert.
         let mut prefilled = blocks(reply, AllocationPhase::Prefill);
         prefilled.sort_by_key(|block| block.address);
         let are_apart = |pair: &[&Block]| pair[0].address + pair[0].usable.unwrap() <= pair[1].address;
-        assert!(prefilled.windows(2).all(are_apart), "{prefilled:?}");
+        assert!(n_threads > 1 || prefilled.windows(2).all(are_apart), "{prefilled:?}");
     };
     for allocator in ["system", "jemalloc", "mimalloc", "snmalloc"] {
-        check(&run(&Request { cpus: vec![None, None], ..listed(40, allocator) }).reply());
+        for n_threads in [1, 2] {
+            check(&run(&Request { cpus: vec![None; n_threads], ..listed(40, allocator) }).reply(), n_threads);
+        }
     }
     let preload = Path::new("/usr/lib/x86_64-linux-gnu/libjemalloc.so.2");
     if !preload.exists() {
@@ -209,7 +213,7 @@ fn the_first_blocks_are_listed_of_each_allocator() {
     let sha256 = frame::sha256_hex(&fs::read(preload).unwrap());
     let mut asked = Request { cpus: vec![None, None], ..listed(40, "system") };
     asked.allocator.preload = Some(Preload { path: path.clone(), sha256 });
-    check(&run_with(&asked, &[(ALLOCATOR_VARIABLE, "system"), ("LD_PRELOAD", &path)]).reply());
+    check(&run_with(&asked, &[(ALLOCATOR_VARIABLE, "system"), ("LD_PRELOAD", &path)]).reply(), 2);
 }
 
 /// A node that is padded is listed as padded, and one that a pool hands out again is no new block.
