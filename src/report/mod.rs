@@ -13,9 +13,11 @@ mod figures;
 mod grid;
 mod number;
 mod plot;
+mod probed;
 mod prose;
 mod render;
 mod sections;
+mod symbol;
 mod text;
 
 pub use embed::{embedded_environment, embedded_plan, embedded_spec};

@@ -182,8 +182,8 @@ impl Found {
     }
 }
 
-/// What a block is, as far as it is known: blocks of no known type are told apart by their sizes.
-fn kind(block: &Block) -> String {
+/// Returns what a block is, as far as it is known: blocks of no known type are told apart by their sizes.
+pub fn kind(block: &Block) -> String {
     block.kind.clone().unwrap_or_else(|| format!("{} bytes", block.size))
 }
 

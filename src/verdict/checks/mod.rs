@@ -18,7 +18,7 @@ mod fairness;
 mod generator;
 mod identity;
 mod interference;
-mod layout;
+pub mod layout;
 mod leaks;
 mod pinning;
 mod prefill;
