@@ -12,6 +12,7 @@ use rare::{
 
 /// Codes without a file, and why.
 const WITHOUT_FILE: &[(&str, &str)] = &[
+    ("E0106", "no name of a structure is reserved at present; a unit test reserves one"),
     ("E0002", "a file of a megabyte; a unit test makes one"),
     ("W0301", "a warning; the tests of the compiler show it"),
 ];

@@ -79,7 +79,7 @@ fn the_example_compiles_to_what_it_says() {
     let claim = &spec.claims[1];
     assert_eq!((claim.faster.as_str(), claim.slower.as_str(), claim.by), ("nm14", "mutex-btree", BasisPoints(500)));
     assert_eq!(claim.scope.conditions, [(Parameter::KeyRange, vec![Condition::Is(Value::Count(100_000))])]);
-    let all: Vec<&str> = words::built_names(words::CHECKS).collect();
+    let all: Vec<&str> = words::names(words::CHECKS).collect();
     assert_eq!(spec.checks, all);
     assert_eq!(spec.instruments, ["accounting"]);
 }

@@ -7,6 +7,7 @@ mod worker_support;
 
 use std::{
     collections::BTreeMap,
+    ffi::CString,
     fs,
     os::unix::{fs::PermissionsExt, process::CommandExt},
     path::Path,
@@ -244,4 +245,66 @@ fn what_is_no_node_is_listed_without_a_kind() {
         let refusal = run(&listed(allocations, "system")).refusal();
         assert!(refusal.contains(expected), "{refusal}");
     }
+}
+
+fn make_fifo(path: &Path) -> String {
+    let text = path.to_str().unwrap().to_owned();
+    let name = CString::new(text.clone()).unwrap();
+    // SAFETY: the name ends with a null byte and lives for the call.
+    assert_eq!(unsafe { libc::mkfifo(name.as_ptr(), 0o600) }, 0, "{text}");
+    text
+}
+
+/// Has perf record a trial, and returns the stack of each sample.
+fn perf_record(request: Request, folder: &Path) -> Vec<String> {
+    let (control, acknowledgement) = (make_fifo(&folder.join("control")), make_fifo(&folder.join("acknowledgement")));
+    let data = folder.join("perf.data");
+    let mut command = Command::new("perf");
+    command.args(["record", "--quiet", "-e", "cpu-clock", "-F", "999", "-D", "-1", "--call-graph", "fp"]);
+    command.arg(format!("--control=fifo:{control},{acknowledgement}"));
+    command.arg("-o").arg(&data).args(["--", WORKER]);
+    let request = Request { watch: Some(Watch::Perf { control, acknowledgement }), ..request };
+    run_command(command, &serde_json::to_vec(&request).unwrap(), &[(ALLOCATOR_VARIABLE, "system")]).reply();
+    let script = Command::new("perf").args(["script", "-F", "ip,sym", "-i"]).arg(&data).output().unwrap();
+    let text = String::from_utf8_lossy(&script.stdout).into_owned();
+    text.split("\n\n").filter(|stack| !stack.trim().is_empty()).map(str::to_owned).collect()
+}
+
+/// Filling and walking this structure takes longer than its window, and no sample lies there.
+#[test]
+fn perf_samples_the_windows_only() {
+    if Command::new("perf").arg("--version").output().is_err() {
+        return skip::skip("perf is not installed, so nothing is recorded");
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let large =
+        Request { structure: "nm14".to_owned(), key_range: 1_000_000, prefill_keys: 500_000, ..request("system") };
+    let length = Length::Nanos(300_000_000);
+    let stacks = perf_record(Request { length, mix: CONTAINS, ..large }, folder.path());
+    let has = |stack: &str, names: &[&str]| names.iter().any(|name| stack.contains(name));
+    let n_inside = stacks.iter().filter(|stack| has(stack, &["window::run", "6window3run"])).count();
+    let outside: Vec<_> = stacks.iter().filter(|stack| !has(stack, &["window::run", "6window3run"])).collect();
+    assert!(n_inside > 50, "{n_inside} samples: {stacks:?}");
+    // The threads wake after it is on, and fall asleep before it is off.
+    assert!(outside.len() * 20 <= stacks.len(), "{} of {}: {outside:?}", outside.len(), stacks.len());
+    assert!(!stacks.iter().any(|stack| has(stack, &["audit", "member::fill", "6member4fill"])), "{outside:?}");
+}
+
+#[test]
+fn perf_that_is_not_there_is_missed() {
+    let folder = tempfile::tempdir().unwrap();
+    let fifo = make_fifo(&folder.path().join("control"));
+    let file = folder.path().join("file");
+    fs::write(&file, "").unwrap();
+    let [file, absent] = [file, folder.path().join("absent")].map(|path| path.to_str().unwrap().to_owned());
+    for (control, acknowledgement, expected) in [
+        (&absent, &fifo, "absent of perf: No such file"),
+        (&file, &fifo, "is to be a fifo of perf, is none"),
+        (&fifo, &fifo, "control of perf: nobody reads from it"),
+    ] {
+        let watch = Watch::Perf { control: control.clone(), acknowledgement: acknowledgement.clone() };
+        let refusal = run(&Request { watch: Some(watch), ..request("system") }).refusal();
+        assert!(refusal.contains(expected), "{refusal}");
+    }
+    assert_eq!(fs::read(&file).unwrap(), b"");
 }

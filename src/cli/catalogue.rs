@@ -61,7 +61,7 @@ fn all_as_json(console: &Console, kind: Option<Kind>, arguments: &ListArguments)
 
 /// Name and meaning of each member of a kind that a spec names by a word.
 fn members(kind: Kind) -> Vec<(&'static str, &'static str)> {
-    let words = |words: &'static [Word]| words.iter().filter(|word| word.built).map(|word| (word.name, word.meaning));
+    let words = |words: &'static [Word]| words.iter().map(|word| (word.name, word.meaning));
     match kind {
         Kind::Structures | Kind::Plans => unreachable!("they have more to them than a word"),
         Kind::Allocators => {

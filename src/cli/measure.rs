@@ -122,8 +122,7 @@ pub(super) fn measure(console: &Console, subject: &Subject<'_>, choices: &Choice
 /// silence.
 fn known(plan: &Plan) -> Result<(), Failure> {
     let has_check = |name: &&String| checks::ALL.iter().any(|check| check.info().name == **name);
-    let has_instrument =
-        |name: &&String| spec::words::built_names(spec::words::INSTRUMENTS).any(|built| built == **name);
+    let has_instrument = |name: &&String| spec::words::names(spec::words::INSTRUMENTS).any(|built| built == **name);
     let check = plan.checks.iter().find(|name| !has_check(name)).map(|name| ("sanity check", name));
     let instrument = plan.instruments.iter().find(|name| !has_instrument(name)).map(|name| ("instrument", name));
     check.or(instrument).map_or(Ok(()), |(kind, name)| {

@@ -1,6 +1,6 @@
 //! What a structure states of itself, as text and as JSON. Both take everything from the registry.
 
-use rare_workloads::structures::{Adt, Info, Insert, Memory, ParameterInfo, Reclaims, Structure};
+use rare_workloads::structures::{Adt, Info, Insert, Memory, ParameterInfo, Reclaims, Search, Structure};
 use serde_json::{Value, json};
 
 use crate::{diag, spec, units::count};
@@ -39,6 +39,7 @@ fn facts(structure: &Structure) -> String {
     lines.extend(hanging("  semantics    ", &spec::describe(&info.semantics)));
     lines.extend(hanging("  reclamation  ", &reclamation));
     lines.extend(hanging("  memory       ", memory(info.memory)));
+    lines.extend(hanging("  search       ", &search(info.search)));
     lines.extend(hanging("  range query  ", if structure.has_range_query() { "linearizable" } else { "none" }));
     if info.parameters.is_empty() {
         lines.push("  parameters   none of its own".to_owned());
@@ -102,11 +103,32 @@ fn memory(memory: Memory) -> &'static str {
     }
 }
 
+fn search(search: Search) -> String {
+    match search {
+        Search::Constant => "passes as many keys in a large set as in a small one".to_owned(),
+        Search::Logarithmic => "passes about the logarithm of the keys".to_owned(),
+        Search::Linear => "passes every smaller key".to_owned(),
+        Search::Chains(buckets) => format!("passes the keys of one of `{buckets}` chains"),
+        Search::Levels(levels) => format!("passes the smaller keys of the sparsest of `{levels}` levels"),
+    }
+}
+
 /// Returns everything that a structure states of itself for tools.
 pub(super) fn json(structure: &Structure) -> Value {
     // Every field is named, so that one which is added cannot be forgotten here.
-    let Info { name, title, source, progress, semantics, reclaims: freed, memory, deviations, invariants, parameters } =
-        &structure.info;
+    let Info {
+        name,
+        title,
+        source,
+        progress,
+        semantics,
+        reclaims: freed,
+        memory,
+        search,
+        deviations,
+        invariants,
+        parameters,
+    } = &structure.info;
     let parameter = |parameter: &ParameterInfo| {
         let ParameterInfo { name, default, range: (min, max), meaning } = parameter;
         json!({"name": name, "default": default, "min": min, "max": max, "meaning": meaning})
@@ -131,6 +153,13 @@ pub(super) fn json(structure: &Structure) -> Value {
         Memory::Own => "own",
         Memory::Nothing => "nothing",
     };
+    let search_word = match search {
+        Search::Constant => "constant",
+        Search::Logarithmic => "logarithmic",
+        Search::Linear => "linear",
+        Search::Chains(_) => "chains",
+        Search::Levels(_) => "levels",
+    };
     json!({
         "name": name,
         "title": title,
@@ -145,6 +174,7 @@ pub(super) fn json(structure: &Structure) -> Value {
         "reclamation": schemes(structure),
         "reclaims": reclaims_word,
         "memory": memory_word,
+        "search": search_word,
         "range_query": structure.has_range_query(),
         "deviations": deviations,
         "invariants": invariants,

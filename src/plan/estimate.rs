@@ -155,9 +155,9 @@ impl Cost {
         let cost = Self::of(probe.cell(), n_cpus);
         let (begin_and_end, slowness) = match probe.mode {
             Mode::Timed | Mode::Account | Mode::Layout | Mode::Counters => (Nanos(0), 1),
-            Mode::Sample => (Nanos(1_000_000_000), 1),
-            Mode::Memcheck => (Nanos(2_000_000_000), 15),
-            Mode::Simulate => (Nanos(1_500_000_000), 30),
+            Mode::Sample => (Nanos(1_500_000_000), 1),
+            Mode::Memcheck => (Nanos(1_000_000_000), 15),
+            Mode::Simulate => (Nanos(1_000_000_000), 30),
         };
         let window = match probe.mode {
             Mode::Account => cost.accounting_window,

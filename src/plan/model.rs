@@ -234,7 +234,7 @@ impl<'p> Cell<'p> {
     }
 
     /// Returns the cell of a setting.
-    pub(super) fn of_setting(setting: &'p Setting) -> Self {
+    pub fn of_setting(setting: &'p Setting) -> Self {
         Self(Values::Own(setting))
     }
 

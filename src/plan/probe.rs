@@ -128,20 +128,32 @@ impl<'p> Ground<'p> {
         (0..plan.n_cells()).map(move |cell| plan.cell(cell))
     }
 
+    /// Returns the plan, whose probes are still to be chosen.
+    pub fn plan(&self) -> &'p Plan {
+        self.plan
+    }
+
+    /// See [`Plan::bases`].
+    pub fn bases(&self) -> Vec<Setting> {
+        self.plan.bases()
+    }
+}
+
+impl Plan {
     /// Returns one setting for each structure, in the order of the plan: of its cells the one with the most threads and
     /// otherwise the values listed first. So the settings of different structures are alike wherever their cells are.
     pub fn bases(&self) -> Vec<Setting> {
         let mut best: Vec<Option<(Reverse<Threads>, u32)>> =
-            vec![None; self.plan.values[Parameter::Structure as usize].len()];
-        for (cell, columns) in (0..).zip(&self.plan.cells) {
+            vec![None; self.values[Parameter::Structure as usize].len()];
+        for (cell, columns) in (0..).zip(&self.cells) {
             let holder = &mut best[columns[Parameter::Structure as usize] as usize];
-            let rank = Reverse(self.plan.cell(cell).threads());
+            let rank = Reverse(self.cell(cell).threads());
             // Cells are in the order of their axes, so of equals the first has the values listed first.
             if holder.as_ref().is_none_or(|(known, _)| rank < *known) {
                 *holder = Some((rank, cell));
             }
         }
-        best.into_iter().flatten().map(|(_, cell)| self.plan.cell(cell).setting()).collect()
+        best.into_iter().flatten().map(|(_, cell)| self.cell(cell).setting()).collect()
     }
 }
 

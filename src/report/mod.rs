@@ -11,7 +11,6 @@ mod csv;
 mod embed;
 mod figures;
 mod grid;
-mod number;
 mod plot;
 mod probed;
 mod prose;
@@ -22,6 +21,8 @@ mod text;
 
 pub use embed::{embedded_environment, embedded_plan, embedded_spec};
 pub use render::{Rendered, ReportError, check_templates, render};
+
+use crate::verdict::number;
 
 /// Returns the answer of the run in one or two sentences: who leads where, or that nobody does.
 pub fn answer(evidence: &crate::verdict::Evidence) -> String {

@@ -146,7 +146,7 @@ impl Naming {
 
 /// Says of an instrument that the spec did not ask for it, and how to.
 pub(crate) fn not_asked(name: &str, what: &str) -> Block {
-    Block::paragraph(format!("{what} not asked for; `instruments: [{name}]` in the spec asks for it."))
+    Block::paragraph(format!("{what} not asked for; `instruments: [{name}]` in the spec asks for them."))
 }
 
 /// Says what could not be had: each reason once, with those that it concerns. `None` if nothing is missing.

@@ -32,8 +32,7 @@ pub fn explain(term: &str) -> Option<String> {
 fn explain_word(term: &str) -> Vec<String> {
     let meant = |field: &Field| {
         let word = words::find(words_of(field), term)?;
-        let later = if word.built { "" } else { " (not built yet)" };
-        let text = format!("`{term}` as a value of `{}`: {}{later}", field.key, word.meaning);
+        let text = format!("`{term}` as a value of `{}`: {}", field.key, word.meaning);
         Some(wrap(&text) + "\n")
     };
     FIELDS.iter().filter_map(meant).collect()
@@ -75,10 +74,7 @@ fn explain_field(field: &Field) -> String {
     if !words.is_empty() {
         let width = words.iter().map(|word| word.name.len()).max().unwrap_or(0);
         lines.push(String::new());
-        lines.extend(words.iter().map(|word| {
-            let later = if word.built { "" } else { " (not built yet)" };
-            format!("  {:width$}  {}{later}", word.name, word.meaning)
-        }));
+        lines.extend(words.iter().map(|word| format!("  {:width$}  {}", word.name, word.meaning)));
     }
     lines.join("\n") + "\n"
 }

@@ -12,7 +12,7 @@ pub fn rule_matches_nothing(at: Span) -> Diagnostic {
 
 /// Says that no two cells are a pair of a comparison.
 pub fn compare_pairs_nothing(at: Span) -> Diagnostic {
-    let diagnostic = Diagnostic::new(&codes::RULE_WITHOUT_CELL, at, "the comparison pairs no two cells");
+    let diagnostic = Diagnostic::new(&codes::COMPARE_WITHOUT_PAIR, at, "the comparison pairs no two cells");
     diagnostic
         .label("no cell of `base` and cell of `changed` are alike in all else")
         .help("name in both rules what differs between them, and nothing else")

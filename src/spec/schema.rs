@@ -10,7 +10,7 @@ use super::{
     fields::{Default, FIELDS, Field, Kind},
     lower::OPERATIONS,
     value::Parameter,
-    words::{self, Word, built_names},
+    words::{self, Word, names},
 };
 use crate::units::Quantity;
 
@@ -162,7 +162,7 @@ fn number(quantity: Quantity) -> Value {
 
 /// A word of a list. Words that are numbers are numbers to a YAML reader.
 fn word(words: &'static [Word]) -> Value {
-    let names = built_names(words).map(|name| name.parse::<u64>().map_or_else(|_| json!(name), |number| json!(number)));
+    let names = names(words).map(|name| name.parse::<u64>().map_or_else(|_| json!(name), |number| json!(number)));
     Value::Object(Map::from_iter([("enum".to_owned(), Value::Array(names.collect()))]))
 }
 

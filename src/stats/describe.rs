@@ -75,7 +75,7 @@ pub(crate) fn median_of_sorted(sorted: &[f64]) -> f64 {
 }
 
 /// Returns the quantile `share` by linear interpolation between order statistics (type 7 of Hyndman and Fan 1996).
-fn quantile_of_sorted(sorted: &[f64], share: f64) -> f64 {
+pub(super) fn quantile_of_sorted(sorted: &[f64], share: f64) -> f64 {
     let position = share * (sorted.len() - 1) as f64;
     let below = position as usize;
     let above = (below + 1).min(sorted.len() - 1);

@@ -10,6 +10,7 @@ pub mod dip;
 pub mod drift;
 pub mod mann_whitney;
 pub mod normal;
+pub mod series;
 pub mod stream;
 pub mod summary;
 pub mod tails;

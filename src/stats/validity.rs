@@ -210,6 +210,10 @@ fn prefill_faults(request: &Request, reply: &Reply) -> Vec<String> {
     if inserted != u128::from(request.prefill_keys) {
         details.push(format!("{inserted} keys were inserted, {} were asked", request.prefill_keys));
     }
+    // What the threads say that they inserted need not be there.
+    if reply.audit_before.size != request.prefill_keys {
+        details.push(format!("the walk finds {} keys, {} were asked", reply.audit_before.size, request.prefill_keys));
+    }
     if prefill.per_thread.len() != request.cpus.len() {
         details.push(format!("{} threads filled, {} were asked", prefill.per_thread.len(), request.cpus.len()));
     }

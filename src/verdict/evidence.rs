@@ -148,13 +148,25 @@ impl<'a> Evidence<'a> {
         probed.into_iter().map(|(_, probed)| probed).collect()
     }
 
+    /// Iterates over the valid trials of a probe.
+    pub fn valid<'p>(&self, probed: &'p Probed<'a>) -> impl Iterator<Item = &'p Replied<'a>> + use<'p, 'a> {
+        let summaries = &self.summary.trials;
+        let is_valid = move |replied: &&Replied| summaries[replied.record_idx].standing == Standing::Instrumented;
+        probed.trials.iter().filter(is_valid)
+    }
+
+    /// Iterates over the valid timed trials of a probe, each with its throughput in operations per second.
+    pub fn valid_timed<'p>(
+        &self,
+        probed: &'p Probed<'a>,
+    ) -> impl Iterator<Item = (&'p Replied<'a>, f64)> + use<'p, 'a> {
+        let summaries = &self.summary.trials;
+        self.valid(probed).filter_map(move |replied| Some((replied, summaries[replied.record_idx].throughput?)))
+    }
+
     /// Returns the throughputs of the valid timed trials of a probe, in operations per second.
-    pub fn throughputs(&self, probed: &Probed) -> Vec<f64> {
-        let of = |replied: &Replied| {
-            let summary = &self.summary.trials[replied.record_idx];
-            summary.throughput.filter(|_| summary.standing == Standing::Instrumented)
-        };
-        probed.trials.iter().filter_map(of).collect()
+    pub fn throughputs(&self, probed: &Probed<'a>) -> Vec<f64> {
+        self.valid_timed(probed).map(|(_, throughput)| throughput).collect()
     }
 
     /// Returns the varied parameters of a cell but for its structure, such as `2 threads, 100k keys`; empty if there

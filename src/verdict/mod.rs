@@ -2,10 +2,14 @@
 //!
 //! Pure. Must not alter or leave out data: what makes a trial invalid is `stats::validity`, and it is reported here.
 
+pub(crate) mod beside;
 pub mod checks;
 pub mod claims;
 pub mod evidence;
 pub mod instruments;
+pub(crate) mod number;
+pub(crate) mod probing;
+pub(crate) mod scaling;
 
 pub use checks::{Check, Grade, Info, Row, Verdict, judge};
 pub use claims::{ClaimDecision, Decision};

@@ -9,7 +9,7 @@ use rare::{
     },
     spec::{
         Spec, fields,
-        model::{Condition, Order},
+        model::{Compare, Condition, Order},
         value::{Parameter, Value},
     },
     units::{BasisPoints, Nanos},
@@ -76,6 +76,11 @@ fn changes(field: &str) -> Vec<fn(&mut Spec)> {
             spec.seed = u64::MAX
         }],
         "claims" => vec![|spec| spec.claims.push(specs::claim(1, "nm14", "harris01", specs::rule(2, [])))],
+        "compare" => vec![|spec| {
+            let rule = |label: &str| specs::rule(1, [(Parameter::Structure, Condition::Named(label.to_owned()))]);
+            let (base, changed) = (rule("nm14"), rule("harris01"));
+            spec.compare.push(Compare { at: 1..2, base, changed, predicts: "instructions" });
+        }],
         "mix_names" => vec![|spec| {
             let mix = Mix { insert: 5_000, remove: 5_000, contains: 0, range: 0 };
             spec.mix_names.push((mix, "update-heavy".to_owned()));

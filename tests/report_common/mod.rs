@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 pub use cases::*;
 pub use environment::environment;
 use rare::{
-    plan::{Block, BlockKind, Plan, PlanHash, TrialId},
+    plan::{Block, BlockKind, Plan, PlanHash, Probe, TrialId},
     record::{Environment, Interference, Outcome, Trial},
     spec::{
         Spec,
@@ -106,6 +106,23 @@ impl Case {
         match &mut trial.unwrap().outcome {
             Outcome::Replied(reply) => reply,
             Outcome::Failed { .. } => unreachable!("made-up trials reply"),
+        }
+    }
+
+    /// Asks for one check alone and adds the trials of its timed probes, each with that many operations per second.
+    pub fn ask(&mut self, check: &'static str, rate: impl Fn(&Probe) -> f64) {
+        self.spec.checks = vec![check];
+        self.plan.checks = vec![check.to_owned()];
+        let compiled = Plan::compile(&self.spec, rare::verdict::probes).unwrap();
+        self.plan.blocks.retain(|block| block.kind != BlockKind::Probe);
+        self.trials.retain(|trial| trial.trial.kind != BlockKind::Probe);
+        let blocks = compiled.blocks.into_iter().filter(|block| block.kind == BlockKind::Probe);
+        self.plan.blocks.extend(blocks);
+        self.plan.probes = compiled.probes;
+        let mut draws = Draws(13);
+        for (position, trial) in (0..).zip(self.plan.trials()).filter(|(_, trial)| trial.kind == BlockKind::Probe) {
+            let rate = rate(self.plan.probe_of(trial).unwrap());
+            self.trials.push(made_up(&self.plan, trial, position, Some(rate), &mut draws));
         }
     }
 
@@ -275,17 +292,16 @@ impl Draws {
 
 fn trials(plan: &Plan) -> Vec<Trial> {
     let mut draws = Draws(7);
-    (0..).zip(plan.trials()).map(|(position, trial)| made_up(plan, trial, position, &mut draws)).collect()
+    (0..).zip(plan.trials()).map(|(position, trial)| made_up(plan, trial, position, None, &mut draws)).collect()
 }
 
-fn made_up(plan: &Plan, id: TrialId, position: u32, draws: &mut Draws) -> Trial {
-    let cell = plan.cell(id.cell);
+fn made_up(plan: &Plan, id: TrialId, position: u32, rate: Option<f64>, draws: &mut Draws) -> Trial {
+    let cell = plan.cell_of(id).unwrap();
     let Threads::Count(n_threads) = cell.threads() else { unreachable!("counts only") };
     let key_range = cell.key_range();
     let length = match id.kind {
-        BlockKind::Measure => Length::Nanos(cell.trial_length().0),
+        BlockKind::Measure | BlockKind::Probe => Length::Nanos(cell.trial_length().0),
         BlockKind::Account => Length::Accounting { operations: 100_000 },
-        BlockKind::Probe => unreachable!("this plan has no probes"),
     };
     let self::Allocator::Linked(allocator) = cell.allocator() else { unreachable!("linked only") };
     let request = Request {
@@ -304,10 +320,11 @@ fn made_up(plan: &Plan, id: TrialId, position: u32, draws: &mut Draws) -> Trial 
         seed: draws.next(),
         nice: 0,
         nodes: cell.nodes(),
-        harness: rare_workloads::protocol::Harness::default(),
+        harness: cell.harness().unwrap(),
         watch: None,
     };
-    let rate = rate_of(&request.structure, f64::from(n_threads), key_range as f64) * draws.around_one(0.02);
+    let usual = || rate_of(&request.structure, f64::from(n_threads), key_range as f64) * draws.around_one(0.02);
+    let rate = rate.map_or_else(usual, |rate| rate / f64::from(n_threads));
     let reply = reply(&request, rate, draws);
     let seconds = u64::from(position) * 3_140;
     Trial {

@@ -4,7 +4,7 @@ use rare_workloads::{
     families::set::Parameters,
     harness::Measurements,
     protocol::{Reclamation, Request},
-    structures::{Adt, Driver, ErasedSet, Info, Insert, Memory, ParameterInfo, Reclaims, Semantics, Structure},
+    structures::{Adt, Driver, ErasedSet, Info, Insert, Memory, ParameterInfo, Reclaims, Search, Semantics, Structure},
 };
 use serde_json::Value;
 
@@ -32,6 +32,7 @@ const fn info(name: &'static str, parameters: &'static [ParameterInfo], memory: 
         semantics: Semantics { adt: Adt::OrderedDictionary, insert: Insert::IfAbsent, key_bits: 64, value_bits: 64 },
         reclaims: Reclaims::Deferred,
         memory,
+        search: Search::Logarithmic,
         deviations: &[],
         invariants: &[],
         parameters,

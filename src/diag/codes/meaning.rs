@@ -116,6 +116,11 @@ super::codes! {
          that meet one mix without it make the same cell twice. Give a mix the share, or pair sizes and mixes with `zip`.",
         wrong: "structures: [rwlock-btree]\nrange_query: 100\n",
         right: "structures: [rwlock-btree]\nmixes: {contains: 90, range: 10}\nrange_query: 100\n";
+    COMPARE_WITHOUT_PAIR = "E0229", "a comparison that pairs no two cells",
+        "A comparison takes a cell that `base` matches and one that `changed` matches, and both must be alike in every \
+         parameter that neither rule names, so that nothing else can explain the difference.",
+        wrong: "structures: [nm14, bcco10]\ncompare: [{base: {structures: nm14}, changed: {structures: nm14}, predicts: instructions}]\n",
+        right: "structures: [nm14, bcco10]\ncompare: [{base: {structures: nm14}, changed: {structures: bcco10}, predicts: instructions}]\n";
     UNDECIDED_IN_QUICK = "W0301", "a claim that a quick run does not decide",
         "The `quick` block leaves out the structures or values that the claim speaks of. The full run decides it.",
         wrong: "", right: "";

@@ -19,10 +19,10 @@ super::codes! {
     UNKNOWN_WORD = "E0105", "unknown word",
         "The value must be one word of a closed list. `rare explain KEY` prints the list.",
         wrong: "pinning: compct\n", right: "pinning: compact\n";
-    NOT_BUILT = "E0106", "known, but not built yet",
-        "The language has a word for it, and this version of `rare` cannot do it yet. Running without it would not be the \
-         experiment that the spec describes, so nothing runs.",
-        wrong: "instruments: counters\n", right: "instruments: accounting\n";
+    NOT_BUILT = "E0106", "a structure that is not built yet",
+        "The name is reserved for a structure of the literature that this version of `rare` does not have. Running without \
+         it would not be the experiment that the spec describes, so nothing runs.",
+        wrong: "", right: "";
     NOT_A_NUMBER = "E0107", "not a number",
         "A number is written in plain digits, with a unit where the key needs one. Forms that other YAML readers turn into \
          another number are refused instead of guessed at: `010` (8 in YAML 1.1), `0x10`, `1_000`, `1e6`, `.nan`, `+5`.",

@@ -85,10 +85,11 @@ struct Slot {
 }
 
 impl Lane {
-    /// Returns the lines with blocks of the thread, ascending.
+    /// Returns the lines on which blocks of the thread begin or end, ascending.
     fn lines(&self) -> Vec<u64> {
         let own = self.blocks.iter().filter(|block| block.is_own);
-        let mut lines: Vec<u64> = own.flat_map(|block| (block.lines().0..=block.lines().1).take(64)).collect();
+        // Of a block of many lines the inner ones look all the same.
+        let mut lines: Vec<u64> = own.flat_map(|block| <[u64; 2]>::from(block.lines())).collect();
         lines.sort_unstable();
         lines.dedup();
         lines
@@ -141,7 +142,6 @@ impl Slot {
         for x in [left, right] {
             pen.line(pen.at((x, top)), pen.at((x, top + BLOCK + 6)), UNIT, palette::MUTED)?;
         }
-        pen.line(pen.at((left, top + BLOCK + 4)), pen.at((right, top + BLOCK + 4)), UNIT / 2, palette::GRID)?;
         if self.after_gap {
             pen.text("…", (left - GAP_WIDTH / 2, top + BLOCK / 2), 11, palette::MUTED, HPos::Center)?;
         }
@@ -163,9 +163,6 @@ impl Slot {
         pen.area.draw(&plotters::element::Rectangle::new([(left, upper), (right, lower)], fill))?;
         if from == block.address {
             pen.line((left, upper), (left, lower), UNIT * 3 / 2, ink)?;
-        }
-        if to == block.address + block.size {
-            pen.line((right, upper), (right, lower), UNIT / 2, ink)?;
         }
         // The letter stands once, on the line that holds the most of the block.
         let is_most = (to - from) * 2 > block.size || (from == block.address && (to - from) * 2 == block.size);

@@ -1,5 +1,5 @@
 //! Flame graphs in the style of the report: colours of the page, names without what all have in common, and no frames
-//! below those that nearly all samples share.
+//! below those that most samples share.
 
 use std::collections::BTreeMap;
 
@@ -13,8 +13,9 @@ use crate::{
     tools::flame,
 };
 
-/// A frame with this share of all samples above it is the way into the program: it tells nothing.
-const WAY_IN: f64 = 0.95;
+/// A frame with this share of all samples above it, counted from the outermost, is the way into what is measured, and tells
+/// nothing. Some samples come another way: the kernel's, and those of code that keeps no frame pointer.
+const WAY_IN: f64 = 0.75;
 
 /// Strongest fill of a frame, so that the text on it can be read.
 const STRONGEST: f64 = 0.55;
@@ -49,7 +50,7 @@ fn name(profile: &Profile, position: u32) -> &str {
     profile.names.get(position as usize).map_or("", String::as_str)
 }
 
-/// Returns the outermost frames below which nearly all samples lie, but for the last of them.
+/// Returns the outermost frames below which most samples lie, but for the last of them.
 fn way_in(profile: &Profile) -> Vec<&str> {
     let mut way: Vec<&str> = Vec::new();
     let mut inside: Vec<&Stack> = profile.stacks.iter().collect();

@@ -28,16 +28,20 @@ const LITTLE: f64 = 0.1;
 /// Ratio up to which a counter has not moved: data and code at other addresses change a simulation by less.
 const UNMOVED: f64 = 1.05;
 
+/// An interval of the time within so much of 1 tells that the time has not moved either.
+const SAME: f64 = 1.1;
+
 /// Misses for each operation below which they weigh nothing: at some hundred cycles each, about one cycle.
 const RARE: f64 = 0.01;
 
 const RULE: &str = "The rule of halves: an explanation is confirmed if the time per operation changes (Mann-Whitney test, \
                     corrected by Holm over the comparisons of this section, below 0.05) and the predicted counter changes \
                     in the same direction and on a log scale by at least half as much. It is refuted if the time changes \
-                    and the counter changes in the other direction or by less than a tenth as much, or if the counter \
-                    changes by more than 5 % and the interval of the time allows less than a tenth of that. All else is \
-                    undecided, and so are misses below 0.01 per operation. Counters are simulated by callgrind, one trial \
-                    each; times come from the measured trials of the two cells.";
+                    and the counter changes in the other direction or by less than a tenth as much; if the counter changes \
+                    by more than 5 % and the interval of the time allows less than a tenth of that; or if the counter \
+                    changes by no more than 5 % and the time, by its interval, by no more than 10 %. All else is undecided, \
+                    and so are misses below 0.01 per operation. Counters are simulated by callgrind, one trial each; times \
+                    come from the measured trials of the two cells.";
 
 fn build(context: &Context) -> Vec<Block> {
     let probed = context.evidence.probes(COMPARE);
@@ -297,8 +301,14 @@ fn decide(sum: &Sum, amounts: [Option<f64>; 2], time: Option<Time>) -> Finding {
         };
     }
     let followed = |interval: Interval| (interval.low.ln() / counter).max(interval.high.ln() / counter);
+    let is_still = counter.abs() <= UNMOVED.ln();
     match time.interval {
-        _ if counter.abs() <= UNMOVED.ln() => Finding::Undecided("neither moved"),
+        Some(interval) if is_still && interval.low > 1.0 / SAME && interval.high < SAME => {
+            Finding::Refuted("neither moved, so what was changed is not the cause")
+        }
+        _ if is_still => {
+            Finding::Undecided("the counter hardly moved, and the trials do not tell whether the time did")
+        }
         Some(interval) if followed(interval) < LITTLE => Finding::Refuted("the counter moved and the time did not"),
         Some(_) => Finding::Undecided("the trials do not tell whether the time moved"),
         None => Finding::Undecided("the trials are too few to tell whether the time moved"),
@@ -330,6 +340,7 @@ impl Finding {
 /// Writes a ratio as a change.
 fn change(ratio: f64) -> String {
     match ratio {
+        ratio if (ratio - 1.0).abs() < 0.000_5 => "stayed the same".to_owned(),
         ratio if ratio < 1.0 => format!("fell by {}", number::percent(1.0 - ratio)),
         ratio if ratio > 2.0 => format!("rose to {}", number::ratio(ratio)),
         ratio => format!("rose by {}", number::percent(ratio - 1.0)),
@@ -361,6 +372,10 @@ mod tests {
         assert!(matches!(found(100.0, 150.0, time(0.5, None, true)), Finding::Refuted(_)));
         assert!(matches!(found(100.0, 100.0, time(0.5, None, true)), Finding::Refuted(_)));
         assert!(matches!(found(100.0, 50.0, time(1.0, Some((0.98, 1.02)), false)), Finding::Refuted(_)));
+        assert!(
+            matches!(found(100.0, 102.0, time(1.0, Some((0.95, 1.05)), false)), Finding::Refuted(_)),
+            "neither moved"
+        );
     }
 
     #[test]
@@ -369,7 +384,8 @@ mod tests {
             (found(100.0, 50.0, None), "no times"),
             (found(100.0, 50.0, time(0.9, None, false)), "too few trials"),
             (found(100.0, 50.0, time(0.9, Some((0.7, 1.2)), false)), "wide interval"),
-            (found(100.0, 102.0, time(1.0, Some((0.99, 1.01)), false)), "nothing moved"),
+            (found(100.0, 102.0, time(1.0, Some((0.8, 1.2)), false)), "the time may have moved"),
+            (found(100.0, 102.0, time(1.0, None, false)), "too few trials to see that nothing moved"),
             (decide(&INSTRUCTIONS, [None, Some(1.0)], time(0.5, None, true)), "no counter"),
             (decide(&L1_MISSES, [Some(0.009), Some(0.001)], time(0.5, None, true)), "misses that weigh nothing"),
             (decide(&L1_MISSES, [Some(0.5), Some(0.0)], time(0.5, None, true)), "a fall to nothing"),

@@ -40,6 +40,9 @@ const CPU_TIME: &str = "task-clock";
 /// Functions of each structure whose instructions are shown.
 const MAX_FUNCTIONS: usize = 3;
 
+/// Share of the instructions of a structure below which a function is not shown.
+const MIN_SHARE: f64 = 0.01;
+
 /// Below this ratio of the most to the fewest instructions no structure stands out.
 const ALIKE: f64 = 1.05;
 
@@ -306,7 +309,9 @@ fn functions(rows: &[Row]) -> Option<Block> {
     for row in rows {
         let Some(simulated) = row.simulated else { continue };
         let share = |costs: &[u64]| simulated.share(costs).map_or(NONE.to_owned(), number::percent);
-        for (idx, function) in simulated.seen.functions.iter().take(MAX_FUNCTIONS).enumerate() {
+        let hot = |costs: &[u64]| simulated.share(costs).is_some_and(|share| share >= MIN_SHARE);
+        let functions = simulated.seen.functions.iter().filter(|function| hot(&function.costs));
+        for (idx, function) in functions.take(MAX_FUNCTIONS).enumerate() {
             let lines = function.lines.iter().map(|it| (it.file.as_str(), it.line, share(&it.costs)));
             table.row(vec![
                 Cell { again: idx > 0, ..Cell::new(&row.name) },

@@ -82,10 +82,10 @@ fn figure(panels: Vec<Blocks>) -> Block {
         last.resize(n_columns, None);
     }
     let caption = format!(
-        "By address, of the blocks that each thread allocated first while the structure was filled; at most {MAX_BLOCKS} of \
-         each of the first {MAX_THREADS} threads. Upright strokes are the borders of cache lines of {LINE} bytes; a block \
-         begins at its thick edge, and its letter is its kind. Three dots stand for one line or more without a block of the \
-         thread. What is grey and has no letter belongs to another thread."
+        "By address, of the blocks that each thread allocated first while the structure was filled; from the lowest \
+         address on, at most {MAX_BLOCKS} of each of the first {MAX_THREADS} threads. Upright strokes are the borders of cache lines of {LINE} bytes; a block \
+         begins at its thick edge, and its letter is its kind. Three dots stand for one line or more on which no block of the \
+         thread begins or ends. What is grey and has no letter belongs to another thread."
     );
     figures::drawn("layout.svg".to_owned(), "The first blocks of each thread".to_owned(), caption, &grid)
 }
@@ -111,12 +111,11 @@ fn panel(name: &str, threads: &[ThreadLayout]) -> Blocks {
     };
     let lane = |(thread_idx, thread): (usize, &ThreadLayout)| {
         let mut blocks = placed(thread, true);
-        let n_listed = blocks.len();
+        let name = format!("thread {thread_idx}: {} listed", counted(blocks.len(), "block"));
         blocks.truncate(MAX_BLOCKS);
         let own: BTreeSet<u64> = blocks.iter().flat_map(|block| [block.lines().0, block.lines().1]).collect();
         let others = threads.iter().enumerate().filter(|(idx, _)| *idx != thread_idx);
         let others = others.flat_map(|(_, other)| placed(other, false));
-        let name = format!("thread {thread_idx}: the first {} of {} listed", blocks.len(), counted(n_listed, "block"));
         blocks.extend(others.filter(|block| own.contains(&block.lines().0) || own.contains(&block.lines().1)));
         Lane { name, blocks }
     };
@@ -149,6 +148,9 @@ fn kinds(threads: &[ThreadLayout]) -> Vec<(String, Kind)> {
     let mut taken = BTreeSet::new();
     let letter = |name: &str, taken: &mut BTreeSet<char>| {
         let own = name.chars().filter(char::is_ascii_alphabetic).map(|letter| letter.to_ascii_uppercase());
+        // Blocks of no known type are numbered, so that letters are nodes.
+        let is_known = !name.starts_with(|letter: char| letter.is_ascii_digit());
+        let own = own.filter(|_| is_known).chain(('1'..='9').filter(|_| !is_known));
         let letter = own.chain('A'..='Z').find(|letter| !taken.contains(letter)).unwrap_or('?');
         taken.insert(letter);
         letter
@@ -163,7 +165,8 @@ fn kinds(threads: &[ThreadLayout]) -> Vec<(String, Kind)> {
         if sizes.len() > shown.len() {
             shown.push("…".to_owned());
         }
-        let text = text::visible(&format!("{name}: {}", shown.join(", ")));
+        let of = if letter.is_ascii_digit() { "of no known type" } else { &name };
+        let text = text::visible(&format!("{of}: {}", shown.join(", ")));
         (name, Kind { letter, name: text })
     };
     sizes.into_iter().map(named).collect()

@@ -124,7 +124,7 @@ fn details(idx: usize, one: &Sampled) -> Block {
     let told = format!("{title}: {}", told(profile));
     if let Some(drawing) = (idx < MAX_GRAPHS).then(|| plot::flame(profile, &told)).flatten() {
         let caption = "A frame is as wide as its share of the samples, and stands on what called it. Left out are frames \
-                       below half a percent and those that nearly all samples have in common.";
+                       below half a percent and the outermost ones that most samples have in common.";
         blocks.push(figure(format!("flame-{}.svg", idx + 1), title, caption.to_owned(), drawing));
     }
     let mut symbols = Table::new("Symbols", &[("time", Some("share")), ("samples", Some("")), ("symbol", None)]);

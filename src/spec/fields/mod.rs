@@ -219,7 +219,7 @@ impl Field {
 
 /// Writes the words of a list that are built.
 fn listing(words: &'static [Word]) -> String {
-    let names: Vec<String> = words::built_names(words).map(|name| format!("`{name}`")).collect();
+    let names: Vec<String> = words::names(words).map(|name| format!("`{name}`")).collect();
     names.join(", ")
 }
 

@@ -173,7 +173,7 @@ impl<'s> Lowering<'s> {
             _ => "",
         };
         match scalar {
-            "all" => return words::built_names(words).collect(),
+            "all" => return words::names(words).collect(),
             "none" => return Vec::new(),
             _ => {}
         }

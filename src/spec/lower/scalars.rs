@@ -4,7 +4,7 @@ use super::{
     super::{
         suggest,
         tree::{Kind, Node, Scalar},
-        words::{Word, built_names, enumerate, find},
+        words::{Word, enumerate, find, names},
     },
     Lowering,
 };
@@ -133,31 +133,21 @@ impl Lowering<'_> {
             return self.unquoted(node, Quantity::Integer).and(None);
         }
         match find(words, &scalar.text) {
-            Some(word) if word.built => Some(word),
-            Some(word) => {
-                self.not_built(node, word.name, words);
-                None
-            }
+            Some(word) => Some(word),
             None => {
-                let built: Vec<&str> = extra.iter().copied().chain(built_names(words)).collect();
+                let known: Vec<&str> = extra.iter().copied().chain(names(words)).collect();
                 let message = format!("{} is not known here", quote(&scalar.text));
-                let expected = match built.len() {
-                    1 => format!("expected {}", enumerate(built.iter().copied())),
-                    _ => format!("expected one of {}", enumerate(built.iter().copied())),
+                let expected = match known.len() {
+                    1 => format!("expected {}", enumerate(known.iter().copied())),
+                    _ => format!("expected one of {}", enumerate(known.iter().copied())),
                 };
-                let all = extra.iter().copied().chain(words.iter().map(|word| word.name));
-                let meant = suggest::closest(&scalar.text, all).map(|meant| format!("did you mean `{meant}`?"));
+                let meant = suggest::closest(&scalar.text, known.iter().copied())
+                    .map(|meant| format!("did you mean `{meant}`?"));
                 let diagnostic = Diagnostic::new(&codes::UNKNOWN_WORD, node.at.clone(), message);
                 self.report(diagnostic.label(expected).maybe_help(meant));
                 None
             }
         }
-    }
-
-    fn not_built(&mut self, node: &Node, name: &str, words: &'static [Word]) {
-        let diagnostic = Diagnostic::new(&codes::NOT_BUILT, node.at.clone(), format!("`{name}` is not built yet"));
-        let help = format!("this version knows {}", enumerate(built_names(words)));
-        self.report(diagnostic.label("known, but not in this version").help(help));
     }
 
     /// Lowers the name of the spec, which becomes a folder.

@@ -36,15 +36,19 @@ const SHARED_WARN: f64 = 0.05;
 /// 0.5, nodes with a rare other object nearly 0.
 const MIXED_WARN: f64 = 0.25;
 
+/// Bytes of a node above which no word of it justifies its lines: an (a,b)-tree keeps eleven keys in 192.
+const LARGE_WARN: u64 = 256;
+
 /// Blocks that must be known of a structure before it is judged.
 const BLOCKS_MIN: usize = 32;
 
 static INFO: Info = Info {
     name: "layout",
     title: "Memory layout",
-    rule: "threads do not share the lines of their nodes, and nodes lie together, not between other objects",
+    rule: "threads do not share the lines of their nodes, and nodes lie together, not between other objects, and are not padded out of all \
+           proportion",
     threshold: "more than 5 % of the lines of 64 bytes with blocks of several threads warn, and so do more than 25 % of \
-                neighbouring blocks of unlike kinds",
+                neighbouring blocks of unlike kinds, and nodes of more than 256 bytes in the median",
     source: "Brown, Good data structure experiments are R.A.R.E., sanity check 3 and errors 5 and 6",
     reason: "a search that meets a descriptor between any two nodes misses twice as often, whatever the algorithm",
     remedy: "allocate other objects apart from nodes or pool them; pad nodes; compare under another allocator",
@@ -126,6 +130,9 @@ pub struct Found {
     pub shared: f64,
     /// Share of neighbours in memory, of one thread, that are of unlike kinds.
     pub mixed: f64,
+    /// Bytes asked for by a node in the median. Where no block is known to be a node, the size that most blocks have; 0
+    /// where there is none.
+    pub node: u64,
     /// Bytes from the start of a block to the start of the next in memory, in the median.
     pub pitch: u64,
 }
@@ -138,6 +145,7 @@ impl Found {
             blocks.cloned().collect()
         };
         let mut threads: Vec<Vec<Block>> = threads.iter().map(filled).collect();
+        threads.iter_mut().for_each(|blocks| blocks.sort_by_key(|block| block.address));
         let all = || threads.iter().flatten();
         if all().count() < BLOCKS_MIN {
             return None;
@@ -155,14 +163,13 @@ impl Found {
             }
         }
         let shared = share(owners.values().filter(|threads| threads.len() > 1).count(), owners.len());
-        threads.iter_mut().for_each(|blocks| blocks.sort_by_key(|block| block.address));
         let neighbours = || threads.iter().flat_map(|blocks| blocks.windows(2));
         let unlike = |pair: &&[Block]| kind(&pair[0]) != kind(&pair[1]);
         let mixed = share(neighbours().filter(unlike).count(), neighbours().count());
-        let mut pitches: Vec<u64> = neighbours().map(|pair| pair[1].address - pair[0].address).collect();
-        pitches.sort_unstable();
-        let pitch = pitches.get(pitches.len() / 2).copied().unwrap_or(0);
-        Some(Self { kinds, straddling, shared, mixed, pitch })
+        let pitches = neighbours().map(|pair| pair[1].address - pair[0].address).collect();
+        let nodes: Vec<u64> = all().filter(|block| block.kind.is_some()).map(|block| block.size).collect();
+        let node = if nodes.is_empty() { commonest(all()) } else { middle(nodes) };
+        Some(Self { kinds, straddling, shared, mixed, node, pitch: middle(pitches) })
     }
 
     fn warnings(&self, replied: &Replied) -> Vec<Row> {
@@ -178,8 +185,24 @@ impl Found {
             format!("{structure} under {allocator}: {} of neighbouring blocks are of unlike kinds", percent(self.mixed))
         });
         let row = |finding| Row { subject: Subject::of(replied), finding, grade: Grade::Warn };
-        shared.into_iter().chain(mixed).map(row).collect()
+        let large = (self.node > LARGE_WARN)
+            .then(|| format!("{structure} under {allocator}: a node takes {} bytes", self.node));
+        shared.into_iter().chain(mixed).chain(large).map(row).collect()
     }
+}
+
+/// The size that more than half of the blocks have; 0 if there is none.
+fn commonest<'b>(blocks: impl Iterator<Item = &'b Block>) -> u64 {
+    let mut of_size: BTreeMap<u64, usize> = BTreeMap::new();
+    blocks.for_each(|block| *of_size.entry(block.size).or_insert(0) += 1);
+    let n_blocks: usize = of_size.values().sum();
+    of_size.into_iter().find(|(_, n)| 2 * n > n_blocks).map_or(0, |(size, _)| size)
+}
+
+/// The middle one of some numbers; 0 of none.
+fn middle(mut numbers: Vec<u64>) -> u64 {
+    numbers.sort_unstable();
+    numbers.get(numbers.len() / 2).copied().unwrap_or(0)
 }
 
 /// Returns what a block is, as far as it is known: blocks of no known type are told apart by their sizes.

@@ -6,22 +6,30 @@
 use super::evidence::{Evidence, Replied};
 use crate::{
     plan::{Ground, Probe, TrialId},
-    spec::words,
     stats::{Fault, Law},
 };
 
+mod aa;
 mod allocator;
 mod apples;
 mod checksum;
+mod contention;
 mod duration;
+mod empty;
 mod fairness;
+mod false_sharing;
 mod generator;
+mod harness_overhead;
 mod identity;
 mod interference;
+mod key_range;
 pub mod layout;
 mod leaks;
 mod pinning;
 mod prefill;
+mod read_only;
+mod reclamation;
+mod trial_length;
 mod variance;
 
 /// Every check that is built, in the order in which reports list them.
@@ -33,20 +41,22 @@ pub static ALL: &[&dyn Check] = &[
     &allocator::Allocator,
     &fairness::Fairness,
     &identity::Identity,
+    &empty::Empty,
+    &read_only::ReadOnly,
     &layout::Layout,
+    &trial_length::TrialLength,
+    &key_range::KeyRange,
     &leaks::Leaks,
+    &contention::Contention,
+    &reclamation::Reclaiming,
     &variance::Variance,
+    &harness_overhead::HarnessOverhead,
     &generator::Generator,
     &interference::Disturbance,
+    &false_sharing::FalseSharing,
     &apples::Apples,
+    &aa::AgainstItself,
 ];
-
-/// Iterates over the checks that a spec may name and that are not built yet, with what they would tell: a report lists
-/// them as not run, since a reader must not take silence for a pass.
-pub fn planned() -> impl Iterator<Item = (&'static str, &'static str)> {
-    let is_built = |name: &str| ALL.iter().any(|check| check.info().name == name);
-    words::CHECKS.iter().filter(move |word| !is_built(word.name)).map(|word| (word.name, word.meaning))
-}
 
 /// A sanity check.
 pub trait Check: Sync {

@@ -22,7 +22,7 @@ use crate::{
     keys::KeyPlan,
     nodes,
     protocol::{Accounting, Audit, Counter, Length, Memory, Prefill, Request, Sample, ThreadLayout, ThreadReply},
-    watch,
+    watch::{self, Switch},
 };
 
 /// Time between two samples of the throughput.
@@ -143,6 +143,7 @@ fn conduct<S: ConcurrentSet>(stage: &Stage<'_, S>, threads_started_ns: u64) -> R
     kernel::prefer_prompt_waking();
     // Before the window, so that the sampler allocates nothing in it.
     let mut samples = Vec::with_capacity(n_samples_max(fault::window_ns(request)));
+    let mut switch = Switch::open(request.watch.as_ref())?;
     crew.all_arrived(Gate::Ready)?;
     let harness = memory::resident()?;
     let (made_counts, made) = Counts::during(|| S::new(&request.structure_parameters));
@@ -162,9 +163,11 @@ fn conduct<S: ConcurrentSet>(stage: &Stage<'_, S>, threads_started_ns: u64) -> R
     exclude_text(&mut audit_counts, &audit_before);
     let audit_ns = clock::now_ns() - audit_ns;
 
+    switch.turn_on()?;
     crew.open(Gate::Filled);
     watch_window(crew, fault::window_ns(request), &mut samples)?;
     crew.all_arrived(Gate::Closed)?;
+    switch.turn_off()?;
     if !is_timed(request.length) {
         samples.push(sample(crew, crew.opened_ns()?));
     }

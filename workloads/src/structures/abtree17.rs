@@ -43,7 +43,7 @@ use crate::{
     protocol::Audit,
     reclaim::{Alone, Guard, Local, Reclaimer},
     structures::{
-        Adt, Info, Insert, Memory, Reclaims, Semantics, Structure,
+        Adt, Info, Insert, Memory, Reclaims, Search, Semantics, Structure,
         fan::{MAX_SIZE, MIN_SIZE},
     },
 };
@@ -58,6 +58,7 @@ pub static STRUCTURE: Structure = Structure {
         semantics: Semantics { adt: Adt::OrderedDictionary, insert: Insert::IfAbsent, key_bits: 64, value_bits: 64 },
         reclaims: Reclaims::Deferred,
         memory: Memory::Nodes,
+        search: Search::Logarithmic,
         deviations: &[
             "an SCX that puts a leaf in the place of another has no record: the new leaf stands for it",
             "an SCX record is taken out of its nodes once it is done, and then retired",

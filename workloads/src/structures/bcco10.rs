@@ -41,7 +41,7 @@ use crate::{
     harness::drivers,
     protocol::Audit,
     reclaim::{Alone, Guard, Local, Reclaimer},
-    structures::{Adt, Info, Insert, Memory, Reclaims, Semantics, Structure},
+    structures::{Adt, Info, Insert, Memory, Reclaims, Search, Semantics, Structure},
 };
 
 /// Registry entry.
@@ -54,6 +54,7 @@ pub static STRUCTURE: Structure = Structure {
         semantics: Semantics { adt: Adt::OrderedDictionary, insert: Insert::IfAbsent, key_bits: 64, value_bits: 64 },
         reclaims: Reclaims::Deferred,
         memory: Memory::Nodes,
+        search: Search::Logarithmic,
         deviations: &[
             "version, height, presence and lock share one word, so that a node is 48 bytes and unlocking is a store",
             "growing is not recorded: in the paper no traversal looks at it",

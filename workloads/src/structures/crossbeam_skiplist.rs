@@ -23,7 +23,7 @@ use crate::{
         Epoch, NoReclamation,
         count::{Slot, Slots},
     },
-    structures::{Adt, Info, Insert, Memory, Reclaims, Semantics, Structure, walk::Walk},
+    structures::{Adt, Info, Insert, Memory, Reclaims, Search, Semantics, Structure, walk::Walk},
 };
 
 /// Registry entry.
@@ -36,6 +36,7 @@ pub static STRUCTURE: Structure = Structure {
         semantics: Semantics { adt: Adt::OrderedDictionary, insert: Insert::IfAbsent, key_bits: 64, value_bits: 64 },
         reclaims: Reclaims::Deferred,
         memory: Memory::Own,
+        search: Search::Logarithmic,
         deviations: &[
             "remove goes through the entry: the crate's own remove can return one entry to two threads",
             "under none the crate still queues removed nodes, and a participant that stays pinned keeps them",

@@ -16,7 +16,7 @@ use crate::{
     families::set::{ConcurrentSet, Parameters, SetHandle},
     harness::{SetDriver, under_every_scheme},
     protocol::Audit,
-    structures::{Adt, Info, Insert, Memory, Reclaims, Semantics, Structure, walk::Walk},
+    structures::{Adt, Info, Insert, Memory, Reclaims, Search, Semantics, Structure, walk::Walk},
 };
 
 /// Registry entry.
@@ -29,6 +29,7 @@ pub static STRUCTURE: Structure = Structure {
         semantics: Semantics { adt: Adt::HashDictionary, insert: Insert::IfAbsent, key_bits: 64, value_bits: 64 },
         reclaims: Reclaims::AtOnce,
         memory: Memory::Own,
+        search: Search::Constant,
         deviations: &[
             "four shards per CPU allowed at the first use, rounded up to a power of two",
             "waiting threads share a table that parking_lot keeps for the process and never frees (about 1 KiB)",

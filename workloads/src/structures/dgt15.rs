@@ -38,7 +38,7 @@ use crate::{
     harness::drivers,
     protocol::Audit,
     reclaim::{Alone, Guard, Local, Reclaimer},
-    structures::{Adt, Info, Insert, Memory, Reclaims, Semantics, Structure},
+    structures::{Adt, Info, Insert, Memory, Reclaims, Search, Semantics, Structure},
 };
 
 /// Registry entry.
@@ -52,6 +52,7 @@ pub static STRUCTURE: Structure = Structure {
         semantics: Semantics { adt: Adt::OrderedDictionary, insert: Insert::IfAbsent, key_bits: 64, value_bits: 64 },
         reclaims: Reclaims::Deferred,
         memory: Memory::Nodes,
+        search: Search::Logarithmic,
         deviations: &[
             "no sentinel leaves: an edge of the root takes their place, so no key value is spent",
             "an edge says whether it leads to a leaf; leaves are 16 bytes, internal nodes 32",

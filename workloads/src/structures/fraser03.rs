@@ -29,7 +29,7 @@ use crate::{
     harness::drivers,
     protocol::Audit,
     reclaim::{Alone, AnyGuard, AnyLocal, AnyReclaimer, hazard::N_SLOTS},
-    structures::{Adt, Info, Insert, Memory, Reclaims, Semantics, Structure},
+    structures::{Adt, Info, Insert, Memory, Reclaims, Search, Semantics, Structure},
 };
 
 /// Registry entry.
@@ -42,6 +42,7 @@ pub static STRUCTURE: Structure = Structure {
         semantics: Semantics { adt: Adt::OrderedDictionary, insert: Insert::IfAbsent, key_bits: 64, value_bits: 64 },
         reclaims: Reclaims::Deferred,
         memory: Memory::Nodes,
+        search: Search::Levels("max_level"),
         deviations: &[
             "the mark on the lowest level decides who removes; in the thesis the exchange of the value for null does",
             "nodes right of a path are asked for marks only if they have its key",

@@ -32,7 +32,7 @@ use crate::{
     harness::drivers,
     protocol::Audit,
     reclaim::{Alone, AnyGuard, AnyLocal, AnyReclaimer},
-    structures::{Adt, Info, Insert, Memory, Reclaims, Semantics, Structure, walk::Walk},
+    structures::{Adt, Info, Insert, Memory, Reclaims, Search, Semantics, Structure, walk::Walk},
 };
 
 /// Registry entry.
@@ -46,6 +46,7 @@ pub static STRUCTURE: Structure = Structure {
         semantics: Semantics { adt: Adt::OrderedDictionary, insert: Insert::IfAbsent, key_bits: 64, value_bits: 64 },
         reclaims: Reclaims::Deferred,
         memory: Memory::Nodes,
+        search: Search::Linear,
         deviations: &[
             "no sentinel nodes, so no key value is spent",
             "search reads the mark of the right node once; the paper reads it again at the end",

@@ -46,7 +46,7 @@ use crate::{
     harness::drivers,
     protocol::Audit,
     reclaim::{Alone, Guard, Local, Reclaimer},
-    structures::{Adt, Info, Insert, Memory, Reclaims, Semantics, Structure},
+    structures::{Adt, Info, Insert, Memory, Reclaims, Search, Semantics, Structure},
 };
 
 /// Registry entry.
@@ -59,6 +59,7 @@ pub static STRUCTURE: Structure = Structure {
         semantics: Semantics { adt: Adt::OrderedDictionary, insert: Insert::IfAbsent, key_bits: 64, value_bits: 64 },
         reclaims: Reclaims::Deferred,
         memory: Memory::Nodes,
+        search: Search::Logarithmic,
         deviations: &[
             "no sentinel key: an anchor without key takes the place of the root",
             "clean update words and empty edges hold versions; the paper's hold the last record and the last node",

@@ -24,7 +24,7 @@ use crate::{
     harness::drivers,
     protocol::Audit,
     reclaim::{AnyLocal, AnyReclaimer},
-    structures::{Adt, Info, Insert, Memory, Reclaims, Semantics, Structure, walk::Walk},
+    structures::{Adt, Info, Insert, Memory, Reclaims, Search, Semantics, Structure, walk::Walk},
 };
 
 /// Registry entry.
@@ -37,6 +37,7 @@ pub static STRUCTURE: Structure = Structure {
         semantics: Semantics { adt: Adt::OrderedDictionary, insert: Insert::IfAbsent, key_bits: 64, value_bits: 64 },
         reclaims: Reclaims::Deferred,
         memory: Memory::Nodes,
+        search: Search::Linear,
         deviations: &[
             "no sentinel nodes, so no key value is spent",
             "links have no tag that counts changes: schemes keep addresses from being used again",

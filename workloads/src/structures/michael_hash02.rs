@@ -15,7 +15,7 @@ use crate::{
     harness::drivers,
     protocol::Audit,
     reclaim::{AnyLocal, AnyReclaimer},
-    structures::{Adt, Info, Insert, Memory, ParameterInfo, Reclaims, Semantics, Structure, walk::Walk},
+    structures::{Adt, Info, Insert, Memory, ParameterInfo, Reclaims, Search, Semantics, Structure, walk::Walk},
 };
 
 /// By default a power of two somewhat above the 50,000 keys of a range of 100k that is filled to half, which is 512 KiB
@@ -38,6 +38,7 @@ pub static STRUCTURE: Structure = Structure {
         semantics: Semantics { adt: Adt::HashDictionary, insert: Insert::IfAbsent, key_bits: 64, value_bits: 64 },
         reclaims: Reclaims::Deferred,
         memory: Memory::Nodes,
+        search: Search::Chains("buckets"),
         deviations: &[
             "no sentinel nodes, so no key value is spent",
             "links have no tag that counts changes: schemes keep addresses from being used again",

@@ -107,6 +107,8 @@ pub struct Info {
     pub reclaims: Reclaims,
     /// Where it keeps its keys.
     pub memory: Memory,
+    /// How many keys a search passes.
+    pub search: Search,
     /// Where it deviates from its source; empty when nowhere.
     pub deviations: &'static [&'static str],
     /// Numbered invariants, as `I1 …`.
@@ -180,6 +182,42 @@ impl Memory {
     }
 }
 
+/// How many keys a search passes on its way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Search {
+    /// So many however many there are: the place of a key is computed, or nothing is stored.
+    Constant,
+    /// About the logarithm of all keys.
+    Logarithmic,
+    /// All that are smaller.
+    Linear,
+    /// Those of one chain; the parameter of this name says into how many chains all keys are divided.
+    Chains(&'static str),
+    /// The smaller ones of the sparsest level; the parameter of this name says how many levels there are, each with a
+    /// quarter of the keys of the level below.
+    Levels(&'static str),
+}
+
+impl Search {
+    /// Returns about how many keys a search among `keys` keys passes, at least 1.
+    ///
+    /// # Panics
+    /// If `parameters` lacks the one that it is said to depend on.
+    pub fn passes(self, keys: u64, parameters: &Parameters) -> u64 {
+        let logarithm = u64::from(keys.max(2).ilog2());
+        match self {
+            Self::Constant => 1,
+            Self::Logarithmic => logarithm,
+            Self::Linear => (keys / 2).max(1),
+            Self::Chains(buckets) => keys / parameters[buckets].max(1) / 2 + 1,
+            Self::Levels(levels) => {
+                let n_sparser = u32::try_from(parameters[levels].saturating_sub(1)).unwrap_or(u32::MAX);
+                keys.checked_shr(n_sparser.saturating_mul(2)).unwrap_or(0) / 2 + logarithm
+            }
+        }
+    }
+}
+
 /// One parameter of a structure.
 pub struct ParameterInfo {
     /// Name in the structure entry.
@@ -226,4 +264,35 @@ pub trait ErasedSet: Send + Sync {
 /// Returns the structure of that name; controls are found too.
 pub fn find(name: &str) -> Option<&'static Structure> {
     ALL.iter().chain(CONTROLS).copied().find(|structure| structure.info.name == name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn searches_pass_as_many_keys_as_is_stated() {
+        let of = |name: &str, value: u64| Parameters::from([(name.to_owned(), value)]);
+        for (search, parameters, keys, passed) in [
+            (Search::Constant, Parameters::new(), 1_000_000, 1),
+            (Search::Logarithmic, Parameters::new(), 1 << 20, 20),
+            (Search::Linear, Parameters::new(), 1_000_000, 500_000),
+            (Search::Linear, Parameters::new(), 0, 1),
+            (Search::Chains("buckets"), of("buckets", 100), 1_000_000, 5_001),
+            (Search::Levels("max_level"), of("max_level", 1), 1 << 20, (1 << 19) + 20),
+            (Search::Levels("max_level"), of("max_level", 3), 1 << 20, (1 << 15) + 20),
+            (Search::Levels("max_level"), of("max_level", 64), 1 << 20, 20),
+        ] {
+            assert_eq!(search.passes(keys, &parameters), passed, "{search:?} among {keys}");
+        }
+    }
+
+    #[test]
+    fn searches_depend_on_parameters_that_there_are() {
+        for structure in ALL.iter().chain(CONTROLS) {
+            if let Search::Chains(name) | Search::Levels(name) = structure.info.search {
+                assert!(structure.info.parameters.iter().any(|info| info.name == name), "{}", structure.info.name);
+            }
+        }
+    }
 }

@@ -32,7 +32,7 @@ use crate::{
     harness::drivers,
     protocol::Audit,
     reclaim::{Alone, Guard, Local, Reclaimer},
-    structures::{Adt, Info, Insert, Memory, Reclaims, Semantics, Structure},
+    structures::{Adt, Info, Insert, Memory, Reclaims, Search, Semantics, Structure},
 };
 
 /// Registry entry.
@@ -45,6 +45,7 @@ pub static STRUCTURE: Structure = Structure {
         semantics: Semantics { adt: Adt::OrderedDictionary, insert: Insert::IfAbsent, key_bits: 64, value_bits: 64 },
         reclaims: Reclaims::Deferred,
         memory: Memory::Nodes,
+        search: Search::Logarithmic,
         deviations: &[
             "no sentinel nodes: one root edge takes their place, so no key value is spent and paths are two edges shorter",
             "an edge says whether it leads to a leaf; leaves are 16 bytes, internal nodes 24",

@@ -13,7 +13,7 @@ use crate::{
     families::set::{ConcurrentSet, Parameters, SetHandle},
     harness::{SetDriver, under_every_scheme},
     protocol::Audit,
-    structures::{Adt, Info, Insert, Memory, Reclaims, Semantics, Structure},
+    structures::{Adt, Info, Insert, Memory, Reclaims, Search, Semantics, Structure},
 };
 
 /// Registry entry.
@@ -26,6 +26,7 @@ pub static STRUCTURE: Structure = Structure {
         semantics: Semantics { adt: Adt::Nothing, insert: Insert::Nothing, key_bits: 64, value_bits: 0 },
         reclaims: Reclaims::Nothing,
         memory: Memory::Nothing,
+        search: Search::Constant,
         deviations: &["not a set: updates take no effect and `contains` answers from the key alone"],
         invariants: &["I1 no update takes effect"],
         parameters: &[],

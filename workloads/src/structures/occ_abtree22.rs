@@ -49,7 +49,7 @@ use crate::{
     harness::drivers,
     protocol::Audit,
     reclaim::{Alone, Guard, Local, Reclaimer},
-    structures::{Adt, Info, Insert, Memory, ParameterInfo, Reclaims, Semantics, Structure, fan::MIN_SIZE},
+    structures::{Adt, Info, Insert, Memory, ParameterInfo, Reclaims, Search, Semantics, Structure, fan::MIN_SIZE},
 };
 
 /// Registry entry.
@@ -62,6 +62,7 @@ pub static STRUCTURE: Structure = Structure {
         semantics: Semantics { adt: Adt::OrderedDictionary, insert: Insert::IfAbsent, key_bits: 64, value_bits: 64 },
         reclaims: Reclaims::Deferred,
         memory: Memory::Nodes,
+        search: Search::Logarithmic,
         deviations: &[
             "version, lock, mark and a map of used slots share one word of the leaf, so no key value is spent",
             "a removal is one exchange without a lock; contains does not wait while a leaf is locked",

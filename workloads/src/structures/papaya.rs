@@ -20,7 +20,7 @@ use crate::{
     harness::SetDriver,
     protocol::{Audit, Reclamation},
     reclaim::hyaline::collector,
-    structures::{Adt, Info, Insert, Memory, Reclaims, Semantics, Structure, walk::Walk},
+    structures::{Adt, Info, Insert, Memory, Reclaims, Search, Semantics, Structure, walk::Walk},
 };
 
 /// Registry entry.
@@ -33,6 +33,7 @@ pub static STRUCTURE: Structure = Structure {
         semantics: Semantics { adt: Adt::HashDictionary, insert: Insert::IfAbsent, key_bits: 64, value_bits: 64 },
         reclaims: Reclaims::Own,
         memory: Memory::Own,
+        search: Search::Constant,
         deviations: &[
             "the crate hashes by SipHash with random keys, so that the layout differs from trial to trial",
             "removed entries go to the batches of crate seize, which is hyaline, under none and epoch too",

@@ -16,7 +16,7 @@ use scc::HashMap;
 use crate::{
     families::set::{ConcurrentSet, Parameters, SetHandle},
     protocol::{Audit, Reclamation},
-    structures::{Adt, Info, Insert, Memory, Reclaims, Semantics, Structure, sdd::SccDriver, walk::Walk},
+    structures::{Adt, Info, Insert, Memory, Reclaims, Search, Semantics, Structure, sdd::SccDriver, walk::Walk},
 };
 
 /// Registry entry.
@@ -29,6 +29,7 @@ pub static STRUCTURE: Structure = Structure {
         semantics: Semantics { adt: Adt::HashDictionary, insert: Insert::IfAbsent, key_bits: 64, value_bits: 64 },
         reclaims: Reclaims::Own,
         memory: Memory::Own,
+        search: Search::Constant,
         deviations: &[
             "the crate hashes by SipHash with random keys, so that the layout differs from trial to trial",
             "outgrown tables go to the epochs of crate sdd, whatever scheme is asked for",

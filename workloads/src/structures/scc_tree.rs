@@ -13,7 +13,7 @@ use scc::{Guard, TreeIndex};
 use crate::{
     families::set::{ConcurrentSet, Parameters, SetHandle},
     protocol::{Audit, Reclamation},
-    structures::{Adt, Info, Insert, Memory, Reclaims, Semantics, Structure, sdd::SccDriver, walk::Walk},
+    structures::{Adt, Info, Insert, Memory, Reclaims, Search, Semantics, Structure, sdd::SccDriver, walk::Walk},
 };
 
 /// Registry entry.
@@ -26,6 +26,7 @@ pub static STRUCTURE: Structure = Structure {
         semantics: Semantics { adt: Adt::OrderedDictionary, insert: Insert::IfAbsent, key_bits: 64, value_bits: 64 },
         reclaims: Reclaims::Own,
         memory: Memory::Own,
+        search: Search::Logarithmic,
         deviations: &[
             "nodes and leaves go to the epochs of crate sdd, whatever scheme is asked for",
             "records of threads lie in arenas that crate sdd keeps for the process (8 KiB for 64 threads)",

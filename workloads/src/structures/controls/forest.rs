@@ -21,7 +21,7 @@ use crate::{
     families::set::{ConcurrentSet, Parameters, SetHandle},
     harness::SetDriver,
     protocol::{Audit, Reclamation},
-    structures::{Adt, Info, Insert, Memory, ParameterInfo, Reclaims, Semantics, Structure, walk::Walk},
+    structures::{Adt, Info, Insert, Memory, ParameterInfo, Reclaims, Search, Semantics, Structure, walk::Walk},
 };
 
 /// The tree without a fault. In no registry: it is there to be compared with the controls.
@@ -34,6 +34,7 @@ pub static SOUND: Structure = Structure {
         semantics: Semantics { adt: Adt::HashDictionary, insert: Insert::IfAbsent, key_bits: 64, value_bits: 64 },
         reclaims: Reclaims::AtOnce,
         memory: Memory::Own,
+        search: Search::Logarithmic,
         deviations: &[],
         invariants: &[
             "I1 keys strictly increase in a tree",
