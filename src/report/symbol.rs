@@ -6,9 +6,14 @@ const MAX_CHARS: usize = 90;
 /// Lines of a function that a table shows.
 const MAX_LINES: usize = 3;
 
-/// Returns a function's name without the crate of the workloads before each path, and cut where it is long.
+/// Returns a function's name without the crate of the workloads before each path.
+pub(crate) fn plain(name: &str) -> String {
+    name.replace("rare_workloads::", "")
+}
+
+/// Returns a plain name, cut where it is long: others may begin in the same way.
 pub(crate) fn short(name: &str) -> String {
-    let name = name.replace("rare_workloads::", "");
+    let name = plain(name);
     match name.char_indices().nth(MAX_CHARS) {
         Some((end, _)) => format!("{}…", &name[..end]),
         None => name,

@@ -22,7 +22,7 @@ const BLOCK: i32 = 15;
 const LABEL: i32 = 19;
 const LEGEND_LINE: i32 = 17;
 /// Rows of a thread; more would make the page long and teach nothing new.
-const MAX_ROWS: usize = 6;
+const MAX_ROWS: usize = 4;
 /// Narrowest part of a block that holds its letter, in units.
 const LETTER_MIN: i32 = 7 * UNIT;
 

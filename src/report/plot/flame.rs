@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     record::watched::{Profile, Stack},
-    report::symbol,
+    report::{symbol, text},
     tools::flame,
 };
 
@@ -71,7 +71,7 @@ fn way_in(profile: &Profile) -> Vec<&str> {
     way
 }
 
-/// Leaves out the first `n_frames` frames of the stacks that go through the way in, and shortens all names.
+/// Leaves out the first `n_frames` frames of the stacks that go through the way in, and makes all names plain.
 fn shortened(profile: &Profile, n_frames: usize) -> Profile {
     let way: Vec<&str> = way_in(profile).into_iter().take(n_frames).collect();
     let is_inside = |stack: &Stack| {
@@ -83,7 +83,7 @@ fn shortened(profile: &Profile, n_frames: usize) -> Profile {
         Stack { frames: stack.frames[n_cut..].to_vec(), weight: stack.weight }
     };
     Profile {
-        names: profile.names.iter().map(|name| symbol::short(name)).collect(),
+        names: profile.names.iter().map(|name| text::visible(&symbol::plain(name))).collect(),
         stacks: profile.stacks.iter().map(cut).collect(),
         ..profile.clone()
     }
@@ -93,7 +93,7 @@ fn shortened(profile: &Profile, n_frames: usize) -> Profile {
 fn drawing(svg: &str, title: &str, recolour: impl Fn(u8, u8, u8) -> (Ink, f64)) -> Drawing {
     let frames = svg.split_once('>').map_or("", |(_, rest)| rest.trim_end().trim_end_matches("</svg>"));
     let (top, height) = extent(frames);
-    let title = escape(title);
+    let title = escape(&text::visible(title));
     let root = |attributes: &str, text: &str| {
         format!(
             "<svg {attributes} viewBox=\"0 {top} 1000 {height}\" role=\"img\" aria-label=\"{title}\" \

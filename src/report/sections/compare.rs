@@ -34,7 +34,7 @@ const SAME: f64 = 1.1;
 /// Misses for each operation below which they weigh nothing: at some hundred cycles each, about one cycle.
 const RARE: f64 = 0.01;
 
-const RULE: &str = "The rule of halves: an explanation is confirmed if the time per operation changes (Mann-Whitney test, \
+const RULE: &str = "An explanation is confirmed if the time per operation changes (Mann-Whitney test, \
                     corrected by Holm over the comparisons of this section, below 0.05) and the predicted counter changes \
                     in the same direction and on a log scale by at least half as much. It is refuted if the time changes \
                     and the counter changes in the other direction or by less than a tenth as much; if the counter changes \
@@ -58,7 +58,7 @@ fn build(context: &Context) -> Vec<Block> {
         blocks.push(pair.verdict(sum));
         blocks.push(Block::Table(pair.table(sum)));
     }
-    blocks.push(Block::paragraph(RULE));
+    blocks.push(Block::details("How this is decided: the rule of halves", vec![Block::paragraph(RULE)]));
     blocks
 }
 

@@ -149,8 +149,7 @@ fn kinds(threads: &[ThreadLayout]) -> Vec<(String, Kind)> {
     let letter = |name: &str, taken: &mut BTreeSet<char>| {
         let own = name.chars().filter(char::is_ascii_alphabetic).map(|letter| letter.to_ascii_uppercase());
         // Blocks of no known type are numbered, so that letters are nodes.
-        let is_known = !name.starts_with(|letter: char| letter.is_ascii_digit());
-        let own = own.filter(|_| is_known).chain(('1'..='9').filter(|_| !is_known));
+        let own = own.filter(|_| is_type(name)).chain(('1'..='9').filter(|_| !is_type(name)));
         let letter = own.chain('A'..='Z').find(|letter| !taken.contains(letter)).unwrap_or('?');
         taken.insert(letter);
         letter
@@ -165,9 +164,16 @@ fn kinds(threads: &[ThreadLayout]) -> Vec<(String, Kind)> {
         if sizes.len() > shown.len() {
             shown.push("…".to_owned());
         }
-        let of = if letter.is_ascii_digit() { "of no known type" } else { &name };
+        let of = if is_type(&name) { &name } else { "of no known type" };
         let text = text::visible(&format!("{of}: {}", shown.join(", ")));
         (name, Kind { letter, name: text })
     };
-    sizes.into_iter().map(named).collect()
+    // Nodes first, so that they have the same colour wherever there is one type of them.
+    let (known, unknown): (Vec<_>, Vec<_>) = sizes.into_iter().partition(|(name, _)| is_type(name));
+    known.into_iter().chain(unknown).map(named).collect()
+}
+
+/// Tells whether the name of a kind is that of a type: blocks of no known type are named by their size.
+fn is_type(name: &str) -> bool {
+    !name.starts_with(|letter: char| letter.is_ascii_digit())
 }
