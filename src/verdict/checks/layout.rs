@@ -218,8 +218,8 @@ fn is_node(block: &Block) -> bool {
     block.kind.as_ref().is_some_and(|kind| NODES.iter().any(|name| kind.starts_with(name)))
 }
 
-/// What a block is, as far as it is known: blocks of no known type are told apart by their sizes.
-fn kind(block: &Block) -> String {
+/// Returns what a block is, as far as it is known: blocks of no known type are told apart by their sizes.
+pub fn kind(block: &Block) -> String {
     block.kind.clone().unwrap_or_else(|| format!("{} bytes", block.size))
 }
 
