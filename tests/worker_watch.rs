@@ -18,11 +18,13 @@ use std::{
 use rare_workloads::{
     nodes::{Nodes, Pool},
     protocol::{
-        ALLOCATOR_VARIABLE, AllocationPhase, Block, Count, Length, Mix, Preload, Reply, Request, ThreadLayout,
+        ALLOCATOR_VARIABLE, AllocationPhase, Block, Count, Counter, Length, Mix, Preload, Reply, Request, ThreadLayout,
         ThreadReply, Watch, frame,
     },
 };
 use worker_support::{ONE_TRIAL, WORKER, request, run, run_command, run_with};
+
+const PARANOID: &str = "/proc/sys/kernel/perf_event_paranoid";
 
 const CONTAINS: Mix = Mix { insert: 0, remove: 0, contains: 10_000, range: 0 };
 
@@ -103,34 +105,37 @@ fn counters_count_the_windows_only() {
     let asked = Request { watch: Some(Watch::Counters), ..request("system") };
     let reply = run(&asked).reply();
     let counters = reply.counters.clone().unwrap();
-    let counted = |name: &str| match counters.iter().find(|counter| counter.event == name).map(|counter| &counter.count)
-    {
-        Some(Count::Counted(count)) => *count,
-        other => panic!("{name}: {other:?}"),
+    // `None` where this user may not count it.
+    let counted = |name: &str| {
+        let is_it = |counter: &&Counter| counter.event.trim_end_matches(":u") == name;
+        match counters.iter().find(is_it).map(|counter| &counter.count) {
+            Some(Count::Counted(count)) => Some(*count),
+            Some(Count::Denied(reason)) if reason.contains(PARANOID) => None,
+            other => panic!("{name}: {other:?}"),
+        }
     };
     let sum = |of: fn(&ThreadReply) -> u64| reply.threads.iter().map(of).sum::<u64>();
     // The stamps of the threads lie a little outside of what is counted.
     let switches = sum(|thread| thread.voluntary_switches + thread.involuntary_switches);
-    assert!(
-        (switches.saturating_sub(4)..=switches + 4).contains(&counted("context-switches")),
-        "{counters:?} {reply:?}"
-    );
+    if let Some(count) = counted("context-switches") {
+        assert!((switches.saturating_sub(4)..=switches + 4).contains(&count), "{count} {switches}");
+    }
     let busy_ns = sum(|thread| thread.user_ns + thread.system_ns);
-    let clock_ns = counted("task-clock");
-    assert!(clock_ns > busy_ns / 2 && clock_ns < busy_ns + 20_000_000, "{clock_ns} {busy_ns}");
+    if let Some(clock_ns) = counted("task-clock") {
+        assert!(clock_ns > busy_ns / 2 && clock_ns < busy_ns + 20_000_000, "{clock_ns} {busy_ns}");
+    }
     let faults = sum(|thread| thread.minor_faults + thread.major_faults);
-    assert!(counted("page-faults") <= faults + 4, "{counters:?} {faults}");
+    assert!(counted("page-faults").is_none_or(|count| count <= faults + 4), "{counters:?} {faults}");
     assert!(run(&request("system")).reply().counters.is_none());
 }
 
 /// Whoever may not count the kernel's part is told so, or gets the rest under a name that says so.
 #[test]
 fn counters_that_are_forbidden_name_the_setting() {
-    const SETTING: &str = "/proc/sys/kernel/perf_event_paranoid";
-    let level: i32 = fs::read_to_string(SETTING).map_or(0, |level| level.trim().parse().unwrap());
-    // SAFETY: takes nothing and changes nothing.
-    if level < 2 || unsafe { libc::geteuid() } != 0 {
-        return skip::skip("nobody is forbidden to count the kernel's part here");
+    let level: i32 = fs::read_to_string(PARANOID).map_or(0, |level| level.trim().parse().unwrap());
+    if level < 2 {
+        // Nobody is forbidden anything here.
+        return;
     }
     // Nobody in particular must be able to execute it.
     let folder = tempfile::tempdir_in("/tmp").unwrap();
@@ -142,7 +147,10 @@ fn counters_that_are_forbidden_name_the_setting() {
         fs::copy(WORKER, &worker).unwrap();
     }
     let mut command = Command::new(&worker);
-    command.uid(65_534);
+    // SAFETY: takes nothing and changes nothing.
+    if unsafe { libc::geteuid() } == 0 {
+        command.uid(65_534);
+    }
     let asked = Request { watch: Some(Watch::Counters), ..request("system") };
     let reply = run_command(command, &serde_json::to_vec(&asked).unwrap(), &[(ALLOCATOR_VARIABLE, "system")]).reply();
     let counters: BTreeMap<_, _> =
@@ -156,7 +164,7 @@ fn counters_that_are_forbidden_name_the_setting() {
     }
     for event in ["context-switches", "cpu-migrations"] {
         let Count::Denied(reason) = &counters[event] else { panic!("{event}: {counters:?}") };
-        assert!(reason.contains(&format!("{SETTING} is {level}")), "{reason}");
+        assert!(reason.contains(&format!("{PARANOID} is {level}")), "{reason}");
     }
 }
 

@@ -166,11 +166,13 @@ mod tests {
         sum(&[counters.read()])
     }
 
-    /// Returns the count of one event; the machine must have it.
-    fn counted(counters: &[Counter], name: &str) -> u64 {
-        let counter = counters.iter().find(|counter| counter.event == name).unwrap_or_else(|| panic!("{counters:?}"));
-        match counter.count {
-            Count::Counted(count) => count,
+    /// Returns the count of one event of the kernel, which every machine has; `None` where this user may not count it.
+    fn counted(counters: &[Counter], name: &str) -> Option<u64> {
+        let is_it = |counter: &&Counter| counter.event.trim_end_matches(":u") == name;
+        let counter = counters.iter().find(is_it).unwrap_or_else(|| panic!("{counters:?}"));
+        match &counter.count {
+            Count::Counted(count) => Some(*count),
+            Count::Denied(reason) if reason.contains("perf_event_paranoid is ") => None,
             _ => panic!("{counter:?}"),
         }
     }
@@ -225,8 +227,9 @@ mod tests {
         let pages = map(N_PAGES);
         let counters = count(|| touch(pages));
         touch(map(N_PAGES));
-        let faults = counted(&counters, "page-faults");
-        assert!((N_PAGES as u64..N_PAGES as u64 + 20).contains(&faults), "{faults}");
+        if let Some(faults) = counted(&counters, "page-faults") {
+            assert!((N_PAGES as u64..N_PAGES as u64 + 20).contains(&faults), "{faults}");
+        }
     }
 
     #[test]
@@ -246,13 +249,14 @@ mod tests {
             while usage().1 - before.1 < 20_000 {}
             (switches, micros) = (usage().0 - before.0, usage().1 - before.1);
         });
-        let counted_switches = counted(&counters, "context-switches").cast_signed();
-        assert!(
-            switches >= 50 && (switches..=switches + 2).contains(&counted_switches),
-            "{counted_switches} {switches}"
-        );
-        let counted_micros = (counted(&counters, "task-clock") / 1_000).cast_signed();
-        assert!((micros - 5_000..=micros + 5_000).contains(&counted_micros), "{counted_micros} {micros}");
+        assert!(switches >= 50);
+        if let Some(count) = counted(&counters, "context-switches").map(u64::cast_signed) {
+            assert!((switches..=switches + 2).contains(&count), "{count} {switches}");
+        }
+        if let Some(clock_ns) = counted(&counters, "task-clock") {
+            let clock_micros = (clock_ns / 1_000).cast_signed();
+            assert!((micros - 5_000..=micros + 5_000).contains(&clock_micros), "{clock_micros} {micros}");
+        }
     }
 
     /// No event of the processor reads zero: a thread that ran executed instructions.
