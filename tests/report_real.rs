@@ -43,6 +43,7 @@ threads: [1, 2]
 key_ranges: 200
 mixes: {insert: 30, remove: 30, contains: 40}
 instruments: [accounting]
+sanity_checks: [checksum, prefill, pinning, duration, allocator, fairness, identity, variance, generator, interference]
 trials: {count: 1, length: 30ms}
 ";
 

@@ -17,18 +17,20 @@ const SECOND: u64 = 1_000_000_000;
 const WHOLE: Nanos = Nanos(300 * SECOND);
 
 /// The same of its quick run.
-const QUICK: Nanos = Nanos(40 * SECOND);
+const QUICK: Nanos = Nanos(60 * SECOND);
+
+/// The same of the quick run of the main job.
+const MAIN_QUICK: Nanos = Nanos(40 * SECOND);
 
 /// Specs whose question cannot be answered in [`WHOLE`].
-const LONGER: &[(&str, Nanos, &str)] = &[
-    ("key-range", Nanos(420 * SECOND), "ten million keys take seconds to fill in"),
-    ("trial-length", Nanos(900 * SECOND), "its trials last a minute, which is what it asks about"),
-];
+const LONGER: &[(&str, Nanos, &str)] =
+    &[("key-range", Nanos(420 * SECOND), "ten million keys take seconds to fill in")];
 
 /// Names and texts of the committed specs.
 fn committed() -> Vec<(String, Source)> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("specs");
-    let files = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let folders = [folder.clone(), folder.join("lessons")].into_iter();
+    let files = folders.flat_map(|folder| fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()));
     let files = files.filter(|path| path.extension().is_some_and(|extension| extension == "yaml"));
     let read = |path: std::path::PathBuf| {
         let name = path.file_stem().unwrap().to_string_lossy().into_owned();
@@ -53,7 +55,8 @@ fn each_compiles_and_ends_in_time() {
     assert!(specs.len() >= 10, "only {} specs were found", specs.len());
     for (name, source) in &specs {
         let longer = LONGER.iter().find(|(longer, _, _)| longer == name).map(|(_, time, _)| *time);
-        for (quick, limit) in [(false, longer.unwrap_or(WHOLE)), (true, QUICK)] {
+        let shorter = if name == "bst" { MAIN_QUICK } else { QUICK };
+        for (quick, limit) in [(false, longer.unwrap_or(WHOLE)), (true, shorter)] {
             let (Compiled { spec, .. }, plan) = compile(source, quick);
             assert_eq!(spec.name, *name, "the name of a spec is that of its file");
             assert!(spec.question.is_some(), "{name} asks nothing");
