@@ -93,7 +93,10 @@ pub(super) static ALL: &[Planted] = &[
         "every operation writes to a line that threads share",
         "read-only",
         2,
-        Spec(plain!("[nm14, control-false-sharing]", "")),
+        Spec(concat!(
+            "structures: [nm14, control-false-sharing]\nthreads: 2\nkey_ranges: 100\n",
+            "mixes: {insert: 50, remove: 50}\ntrials: {count: 1, length: 100ms}\n"
+        )),
     ),
     planted(
         "a search in nothing writes to a shared line",
