@@ -4,7 +4,11 @@
 //! confirm what the first shows; the plan's own trials of that cell are the short ones. A shared machine changes its speed
 //! in steps, to a third and back on the one where this was tried, which no trial can tell from a slower structure. So what
 //! counts within a trial is a course that changes all the time; and between trials a difference that both long ones show
-//! alike, that the short ones do not show among themselves, and that not all structures share.
+//! alike, in a run in which the machine had one speed, and that not all structures share.
+//!
+//! On 20 runs of six trees without fault on two shared cores nothing fired, and none of the 120 long trials changed all the
+//! time; in 7 runs the lengths could not be compared.
+//! The last third of a trial of `control-decay` has a third of the throughput of its first.
 
 use std::collections::BTreeSet;
 
