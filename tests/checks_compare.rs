@@ -148,6 +148,13 @@ fn decay_within_a_trial_is_told_from_a_machine_that_slows_down() {
         "{}",
         decaying.summary
     );
+    let mut unconfirmed = of_nm14(|at| RATE / (1.0 + 10.0 * at).sqrt());
+    let confirming =
+        replies(&mut unconfirmed).filter(|(probe, _)| probe.cell().trial_length() == Nanos(12_000_000_000));
+    for (_, reply) in confirming {
+        reply.samples.iter_mut().for_each(|sample| sample.operations = sample.at_ns / 100);
+    }
+    assert_eq!(judged(&unconfirmed).grade, Grade::Warn);
     let a_little = judged(&of_nm14(|at| RATE * (1.0 - 0.2 * at)));
     assert_eq!(a_little.grade, Grade::Warn, "{}", a_little.summary);
     let stepping = judged(&of_nm14(|at| if at < 0.6 { RATE } else { RATE * 0.4 }));

@@ -1,10 +1,14 @@
 //! Check `trial-length`: a trial twenty times as long gives the same throughput, and is as fast at its end as at its start.
 //!
-//! Each structure has a trial of twenty times the plan's length in its base setting, and one of four times, which must
+//! Each structure has a trial of twenty times the plan's length in its base setting, and one of four times, which is to
 //! confirm what the first shows; the plan's own trials of that cell are the short ones. A shared machine changes its speed
 //! in steps, to a third and back on the one where this was tried, which no trial can tell from a slower structure. So what
 //! counts within a trial is a course that changes all the time; and between trials a difference that both long ones show
-//! alike, that the short ones do not show among themselves, and that not all structures share.
+//! alike, in a run in which the machine had one speed, and that not all structures share.
+//!
+//! On 20 runs of six trees without fault on two shared cores nothing fired; none of 252 long trials changed all the time; in
+//! 7 runs the lengths could not be compared. The last third of a trial of `control-decay` has 30 to 60 % of the throughput
+//! of its first.
 
 use std::collections::BTreeSet;
 
@@ -51,7 +55,7 @@ const LONGEST_WITHOUT_RECLAMATION: u64 = 2_000_000_000;
 /// trials do not.
 const CONFIRMING_FACTOR: u64 = 4;
 
-/// From this change over the whole trial on, a steady one fails. Where it is less it warns.
+/// From this change over the whole trial on, a steady and confirmed one fails. Where it is less it warns.
 const FAIL_SHARE: f64 = 0.25;
 
 /// Differences between lengths up to this are not looked at.
@@ -72,9 +76,9 @@ static INFO: Info = Info {
     title: "Longer trials",
     rule: "for each structure a trial twenty times as long as the plan's has the same throughput, and is as fast at its end \
            as at its start",
-    threshold: "a course that falls, or rises, by more than 3 % from each quarter of the long trial to the next, and goes the \
-                same way in a trial of four times the length, warns, and fails if the last third differs from the first by \
-                more than 25 %; a throughput that differs by more than 20 % in both longer trials warns. Long trials last \
+    threshold: "a course that falls, or rises, by more than 3 % from each quarter of the long trial to the next warns; it \
+                fails if the last third differs from the first by more than 25 % and a trial of four times the length goes \
+                the same way; a throughput that differs by more than 20 % in both longer trials warns. Long trials last \
                 1 s at least and 60 s at most, and 6 min for all structures together",
     source: "Brown, Good data structure experiments are R.A.R.E., sanity check 4; Kharal and Brown 2022",
     reason: "what slows down as it runs, or needs a while to settle, has no throughput of its own: the trial's length \
@@ -189,15 +193,16 @@ impl Found {
 
     fn judge(&self, label: &str, machine: &Machine) -> (Grade, String) {
         let of_thirds = self.course.ratio();
-        if self.course.is_steady && (of_thirds < 1.0) == (self.confirming < 1.0) {
+        if self.course.is_steady {
             let text = format!(
                 "{label} is all the time getting {} in a trial of {}: its last third has {} of the throughput of its first",
                 if of_thirds < 1.0 { "slower" } else { "faster" },
                 self.lengths[1],
                 percent(of_thirds)
             );
+            let is_confirmed = (of_thirds < 1.0) == (self.confirming < 1.0);
             let is_far = is_beyond(of_thirds, FAIL_SHARE);
-            return (if is_far { Grade::Fail } else { Grade::Warn }, text);
+            return (if is_confirmed && is_far { Grade::Fail } else { Grade::Warn }, text);
         }
         let [long, confirming] = self.of_lengths();
         let differs = |ratio: f64| is_beyond(ratio, WARN_SHARE) && is_beyond(ratio / machine.common, WARN_SHARE);
