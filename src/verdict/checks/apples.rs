@@ -10,7 +10,7 @@ use rare_workloads::{
 
 use super::{Check, Grade, Info, Row, Subject, Verdict};
 use crate::{
-    plan::Cell,
+    plan::{BlockKind, Cell},
     record::Outcome,
     spec::{
         describe,
@@ -248,12 +248,13 @@ fn harness(evidence: &Evidence, findings: &mut Findings) {
             }
         }
     }
-    // What was asked of the workers beyond the plan.
+    // What was asked of the workers beyond the plan. Probes plant such settings on purpose, and their cells are their own.
     let spoilt = |replied: &super::Replied| {
         let asked = replied.trial.request.harness;
         if is_planned { asked.fault.is_some() } else { asked != Harness::default() }
     };
-    for replied in evidence.replied().filter(spoilt) {
+    let of_cells = |replied: &super::Replied| replied.trial.trial.kind != BlockKind::Probe;
+    for replied in evidence.replied().filter(of_cells).filter(spoilt) {
         let asked = serde_json::to_string(&replied.trial.request.harness).expect("settings are plain data");
         let text = format!("the harness was set to {asked}: figures under it carry a known mistake of harnesses");
         findings.add(Grade::Warn, replied.trial.trial.cell, text);
