@@ -17,7 +17,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("record", &["plan", "spec", "units"]),
     ("stats", &["record", "plan", "spec", "units"]),
     ("verdict", &["stats", "record", "plan", "spec", "units"]),
-    ("report", &["verdict", "stats", "record", "plan", "spec", "units"]),
+    ("report", &["verdict", "tools", "stats", "record", "plan", "spec", "units"]),
     ("host", &["record", "spec", "units"]),
     ("store", &["record", "plan", "units"]),
     ("tools", &["record", "units"]),

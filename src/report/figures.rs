@@ -135,7 +135,8 @@ fn quick(evidence: &Evidence) -> &'static str {
     if evidence.quick { " Quick run: do not publish." } else { "" }
 }
 
-fn drawn<S: Sketch>(file: String, title: String, caption: String, grid: &[Vec<Option<S>>]) -> Block {
+/// Draws panels in rows of equal lengths.
+pub(crate) fn drawn<S: Sketch>(file: String, title: String, caption: String, grid: &[Vec<Option<S>>]) -> Block {
     let grid: Vec<Vec<Option<&dyn Sketch>>> = grid
         .iter()
         .map(|row| row.iter().map(|place| place.as_ref().map(|sketch| -> &dyn Sketch { sketch })).collect())

@@ -12,9 +12,11 @@ mod embed;
 mod figures;
 mod grid;
 mod plot;
+mod probed;
 mod prose;
 mod render;
 mod sections;
+mod symbol;
 mod text;
 
 pub use embed::{embedded_environment, embedded_plan, embedded_spec};

@@ -16,8 +16,9 @@ use crate::record::watched::{Profile, Stack};
 /// Width of the picture in its own units; it takes the width of the page.
 const WIDTH: usize = 1_000;
 
-/// Frames narrower than this share of the picture, in percent, are left out: they would be thinner than a pixel.
-const NARROWEST: f64 = 0.1;
+/// Frames narrower than this share of the picture, in percent, are left out: they would be a few pixels wide, without room
+/// for a name, and most of the frames.
+const NARROWEST: f64 = 0.5;
 
 /// Why there is no picture.
 #[derive(Debug, thiserror::Error)]

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 pub use cases::*;
 pub use environment::environment;
 use rare::{
-    plan::{Block, BlockKind, Plan, PlanHash, Probe, TrialId},
+    plan::{Block, BlockKind, Mode, Plan, PlanHash, Probe, TrialId},
     record::{Environment, Interference, Outcome, Trial},
     spec::{
         Spec,
@@ -112,7 +112,13 @@ impl Case {
     /// Asks for one check alone and adds the trials of its timed probes, each with that many operations per second.
     pub fn ask(&mut self, check: &'static str, rate: impl Fn(&Probe) -> f64) {
         self.spec.checks = vec![check];
-        self.plan.checks = vec![check.to_owned()];
+        self.probe(rate);
+    }
+
+    /// Adds the trials of all probes that the spec asks for, each with that many operations per second.
+    pub fn probe(&mut self, rate: impl Fn(&Probe) -> f64) {
+        self.plan.checks = self.spec.checks.iter().map(|name| (*name).to_owned()).collect();
+        self.plan.instruments = self.spec.instruments.iter().map(|name| (*name).to_owned()).collect();
         let compiled = Plan::compile(&self.spec, rare::verdict::probes).unwrap();
         self.plan.blocks.retain(|block| block.kind != BlockKind::Probe);
         self.trials.retain(|trial| trial.trial.kind != BlockKind::Probe);
@@ -300,7 +306,12 @@ fn made_up(plan: &Plan, id: TrialId, position: u32, rate: Option<f64>, draws: &m
     let Threads::Count(n_threads) = cell.threads() else { unreachable!("counts only") };
     let key_range = cell.key_range();
     let length = match id.kind {
-        BlockKind::Measure | BlockKind::Probe => Length::Nanos(cell.trial_length().0),
+        BlockKind::Measure => Length::Nanos(cell.trial_length().0),
+        BlockKind::Probe => match plan.probe_of(id).map(|probe| (probe.mode, probe.mode.operations())).unwrap() {
+            (_, None) => Length::Nanos(cell.trial_length().0),
+            (Mode::Account, Some(operations)) => Length::Accounting { operations },
+            (_, Some(operations)) => Length::Operations { operations },
+        },
         BlockKind::Account => Length::Accounting { operations: 100_000 },
     };
     let self::Allocator::Linked(allocator) = cell.allocator() else { unreachable!("linked only") };

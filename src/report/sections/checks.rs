@@ -26,31 +26,37 @@ fn build(context: &Context) -> Vec<Block> {
             Cell::new(&verdict.summary),
         ]);
     }
-    let mut blocks = vec![Block::Table(table), silent(context)];
-    for verdict in context.verdicts.iter().filter(|verdict| !verdict.rows.is_empty()) {
-        blocks.push(Block::Details {
-            summary: format!("{}: {}", verdict.info.title, counted(verdict.rows.len(), "finding")),
-            tone: tone(verdict.grade),
-            blocks: vec![Block::Table(rows(context, verdict))],
-        });
-    }
-    for verdict in context.verdicts.iter().filter(|verdict| !verdict.exhibits.is_empty()) {
-        let exhibits = verdict.exhibits.iter().map(|exhibit| Block::Table(exhibited(exhibit))).collect();
-        blocks.push(Block::details(format!("{}: what it was judged from", verdict.info.title), exhibits));
-    }
+    let mut blocks = vec![Block::Table(table)];
+    blocks.extend(silent(context));
+    blocks.extend(context.verdicts.iter().filter_map(|verdict| evidence(context, verdict)));
     let rules = context.verdicts.iter().map(rule).collect();
     blocks.push(Block::details("The rule of each check", vec![Block::Definitions { entries: rules }]));
     blocks
 }
 
-/// The checks that did not run: a reader must not take their silence for a pass.
-fn silent(context: &Context) -> Block {
+/// What a check found and what it judged from, behind one line; `None` if the table of verdicts says it all.
+fn evidence(context: &Context, verdict: &Verdict) -> Option<Block> {
+    let findings = (!verdict.rows.is_empty()).then(|| counted(verdict.rows.len(), "finding"));
+    // A table without rows shows nothing; the verdict says what is missing.
+    let exhibits: Vec<&Exhibit> = verdict.exhibits.iter().filter(|exhibit| !exhibit.rows.is_empty()).collect();
+    let source = (!exhibits.is_empty()).then(|| "what it was judged from".to_owned());
+    let parts: Vec<String> = findings.iter().chain(&source).cloned().collect();
+    let mut blocks: Vec<Block> = findings.iter().map(|_| Block::Table(rows(context, verdict))).collect();
+    blocks.extend(exhibits.into_iter().map(|exhibit| Block::Table(exhibited(exhibit))));
+    // Without a finding the colour of the verdict would point at nothing.
+    let tone = if findings.is_some() { tone(verdict.grade) } else { Tone::Plain };
+    let summary = format!("{}: {}", verdict.info.title, parts.join(", and "));
+    (!blocks.is_empty()).then_some(Block::Details { summary, tone, blocks })
+}
+
+/// The checks that did not run: a reader must not take their silence for a pass. `None` if all did.
+fn silent(context: &Context) -> Option<Block> {
     let mut table = Table::new("", &[("Check", None), ("Verdict", None), ("What is not known", None)]);
     for (name, question) in not_run(context) {
         table.row(vec![Cell::new(name), Cell::new("not run").tone(Tone::Unknown), Cell::new(question)]);
     }
     let summary = format!("Not run: {}, so that what they ask is not known", counted(table.rows.len(), "check"));
-    Block::Details { summary, tone: Tone::Unknown, blocks: vec![Block::Table(table)] }
+    (!table.rows.is_empty()).then(|| Block::Details { summary, tone: Tone::Unknown, blocks: vec![Block::Table(table)] })
 }
 
 /// Names of checks that did not run, with what they would have asked or why they are not known.
@@ -92,10 +98,24 @@ fn rows(context: &Context, verdict: &Verdict) -> Table {
 
 fn exhibited(exhibit: &Exhibit) -> Table {
     let mut table = Table::new(&exhibit.title, &exhibit.columns);
+    for (idx, column) in table.columns.iter_mut().enumerate() {
+        let mut cells = exhibit.rows.iter().filter_map(|row| row.get(idx)).filter(|text| !text.is_empty()).peekable();
+        column.numeric |= cells.peek().is_some() && cells.all(|text| is_number(text));
+    }
     for row in &exhibit.rows {
         table.row(row.iter().map(Cell::new).collect());
     }
     table.noted(&exhibit.note)
+}
+
+/// Tells whether a text is a number or an interval, with at most a unit behind it.
+fn is_number(text: &str) -> bool {
+    let is_figure = |word: &str| word.starts_with(|letter: char| letter.is_ascii_digit() || "+-<–".contains(letter));
+    let mut words: Vec<&str> = text.split(' ').collect();
+    if words.len() > 1 && words.last().is_some_and(|word| !is_figure(word)) {
+        words.pop();
+    }
+    words.into_iter().all(is_figure)
 }
 
 fn rule(verdict: &Verdict) -> Definition {
@@ -105,5 +125,21 @@ fn rule(verdict: &Verdict) -> Definition {
         text: format!("Rule: {}. Threshold: {}.", info.rule, info.threshold),
         note: format!("Why: {}. Source: {}. If it fires: {}.", info.reason, info.source, info.remedy),
         code: false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_told_from_words() {
+        for text in ["12", "-7.5", "+0.3", "< 0.001", "12.3 %", "3.1 – 3.3", "1.84×", "–", "640 B", "0.9 – 1.1 Mops/s"]
+        {
+            assert!(is_number(text), "{text}");
+        }
+        for text in ["nm14", "0 bytes in 0 blocks", "256 × Node, 48 of 56 B", "too few", "jemalloc 5.3"] {
+            assert!(!is_number(text), "{text}");
+        }
     }
 }

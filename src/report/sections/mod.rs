@@ -11,13 +11,17 @@ use crate::{
 
 mod banner;
 mod checks;
+mod compare;
+mod counters;
 mod dependence;
 mod drift;
 mod environment;
 mod failures;
+mod layout;
 mod limits;
 mod memory;
 mod parameters;
+mod profile;
 mod proofs;
 mod question;
 mod rerun;
@@ -31,6 +35,10 @@ pub(super) static ALL: &[&Section] = &[
     &results::SECTION,
     &dependence::SECTION,
     &checks::SECTION,
+    &counters::SECTION,
+    &profile::SECTION,
+    &layout::SECTION,
+    &compare::SECTION,
     &drift::SECTION,
     &memory::SECTION,
     &proofs::SECTION,
@@ -67,7 +75,7 @@ struct Context<'a> {
     leads: Vec<Lead>,
 }
 
-/// Builds every section.
+/// Builds every section; one that has nothing to say is left out.
 pub(crate) fn build(evidence: &Evidence) -> Vec<Built> {
     let context = Context {
         evidence,
@@ -76,7 +84,7 @@ pub(crate) fn build(evidence: &Evidence) -> Vec<Built> {
         leads: answer::leads(evidence),
     };
     let built = |section: &&Section| Built { id: section.id, title: section.title, blocks: (section.build)(&context) };
-    ALL.iter().map(built).collect()
+    ALL.iter().map(built).filter(|built| !built.blocks.is_empty()).collect()
 }
 
 impl Context<'_> {

@@ -205,8 +205,8 @@ fn middle(mut numbers: Vec<u64>) -> u64 {
     numbers.get(numbers.len() / 2).copied().unwrap_or(0)
 }
 
-/// What a block is, as far as it is known: blocks of no known type are told apart by their sizes.
-fn kind(block: &Block) -> String {
+/// Returns what a block is, as far as it is known: blocks of no known type are told apart by their sizes.
+pub fn kind(block: &Block) -> String {
     block.kind.clone().unwrap_or_else(|| format!("{} bytes", block.size))
 }
 

@@ -23,7 +23,7 @@ mod harness_overhead;
 mod identity;
 mod interference;
 mod key_range;
-mod layout;
+pub mod layout;
 mod leaks;
 mod pinning;
 mod prefill;
