@@ -14,7 +14,7 @@ use rare::{
 use rare_workloads::{
     harness::{stream::draw_into, window::Operation},
     keys::Permutation,
-    protocol::{Distribution, Fault, Mix, Reclamation, Reply},
+    protocol::{Distribution, Fault, Harness, Mix, Reclamation, Reply},
     rng::{Bound, Xoshiro256PlusPlus},
 };
 use report_common::{Case, SMALL, Shape};
@@ -487,4 +487,15 @@ fn the_streams_of_a_plan_pass_and_another_generator_is_unknown() {
     assert_eq!(faulty.grade, Grade::Fail, "{faulty:?}");
     assert!(faulty.rows.iter().any(|row| row.finding.contains("bit 0 is set in")), "{faulty:?}");
     assert!(faulty.rows.iter().any(|row| row.finding.contains("500 of 1000 keys were drawn")), "{faulty:?}");
+}
+
+#[test]
+fn apples_leaves_alone_what_probes_plant_on_purpose() {
+    let mut case = Case::new(&SMALL);
+    let before = verdict(&mut case, "apples");
+    case.ask("harness-overhead", |_| 1e8);
+    let planted = case.trials.iter().filter(|trial| trial.request.harness != Harness::default());
+    assert!(planted.map(|trial| trial.trial.cell as usize).max() >= Some(case.plan.cells.len()), "beyond the cells");
+    let after = verdict(&mut case, "apples");
+    assert_eq!((after.grade, after.rows), (before.grade, before.rows));
 }

@@ -26,7 +26,8 @@ fn build(context: &Context) -> Vec<Block> {
             Cell::new(&verdict.summary),
         ]);
     }
-    let mut blocks = vec![Block::Table(table), silent(context)];
+    let mut blocks = vec![Block::Table(table)];
+    blocks.extend(silent(context));
     blocks.extend(context.verdicts.iter().filter_map(|verdict| evidence(context, verdict)));
     let rules = context.verdicts.iter().map(rule).collect();
     blocks.push(Block::details("The rule of each check", vec![Block::Definitions { entries: rules }]));
@@ -36,24 +37,26 @@ fn build(context: &Context) -> Vec<Block> {
 /// What a check found and what it judged from, behind one line; `None` if the table of verdicts says it all.
 fn evidence(context: &Context, verdict: &Verdict) -> Option<Block> {
     let findings = (!verdict.rows.is_empty()).then(|| counted(verdict.rows.len(), "finding"));
-    let source = (!verdict.exhibits.is_empty()).then(|| "what it was judged from".to_owned());
+    // A table without rows shows nothing; the verdict says what is missing.
+    let exhibits: Vec<&Exhibit> = verdict.exhibits.iter().filter(|exhibit| !exhibit.rows.is_empty()).collect();
+    let source = (!exhibits.is_empty()).then(|| "what it was judged from".to_owned());
     let parts: Vec<String> = findings.iter().chain(&source).cloned().collect();
     let mut blocks: Vec<Block> = findings.iter().map(|_| Block::Table(rows(context, verdict))).collect();
-    blocks.extend(verdict.exhibits.iter().map(|exhibit| Block::Table(exhibited(exhibit))));
+    blocks.extend(exhibits.into_iter().map(|exhibit| Block::Table(exhibited(exhibit))));
     // Without a finding the colour of the verdict would point at nothing.
     let tone = if findings.is_some() { tone(verdict.grade) } else { Tone::Plain };
     let summary = format!("{}: {}", verdict.info.title, parts.join(", and "));
     (!blocks.is_empty()).then_some(Block::Details { summary, tone, blocks })
 }
 
-/// The checks that did not run: a reader must not take their silence for a pass.
-fn silent(context: &Context) -> Block {
+/// The checks that did not run: a reader must not take their silence for a pass. `None` if all did.
+fn silent(context: &Context) -> Option<Block> {
     let mut table = Table::new("", &[("Check", None), ("Verdict", None), ("What is not known", None)]);
     for (name, question) in not_run(context) {
         table.row(vec![Cell::new(name), Cell::new("not run").tone(Tone::Unknown), Cell::new(question)]);
     }
     let summary = format!("Not run: {}, so that what they ask is not known", counted(table.rows.len(), "check"));
-    Block::Details { summary, tone: Tone::Unknown, blocks: vec![Block::Table(table)] }
+    (!table.rows.is_empty()).then(|| Block::Details { summary, tone: Tone::Unknown, blocks: vec![Block::Table(table)] })
 }
 
 /// Names of checks that did not run, with what they would have asked or why they are not known.

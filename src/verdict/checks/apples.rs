@@ -248,7 +248,7 @@ fn harness(evidence: &Evidence, findings: &mut Findings) {
             }
         }
     }
-    // What was asked of the workers beyond the plan.
+    // What was asked of the workers beyond the plan. Probes plant such settings on purpose, and their cells are their own.
     let spoilt = |replied: &super::Replied| {
         let asked = replied.trial.request.harness;
         if is_planned { asked.fault.is_some() } else { asked != Harness::default() }
