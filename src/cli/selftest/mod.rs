@@ -52,7 +52,7 @@ pub(super) fn selftest(console: &Console, arguments: &SelftestArguments) -> Resu
         }
         console.line(format_args!("{:8}  {:16}  {}: {}", outcome.word(), fault.check, fault.fault, outcome.figures()));
     }
-    if arguments.only.is_none() {
+    if arguments.only.is_none() && arguments.clean > 0 {
         let wolves = bench.clean(console, arguments.clean)?;
         exit = exit.max(wolves);
     }
