@@ -366,7 +366,7 @@ fn a_number_of_operations_ends_the_window_and_drops_the_structure_uncounted() {
     }
     let timed = run::<Set<Noted>>(&request(2)).unwrap();
     assert_eq!((DROPS.load(Relaxed), timed.drop_ns, timed.structure.is_some()), (0, 0, true));
-    mem::forget(timed);
+    drop(timed);
 
     for operations in [1, 12_345] {
         DROPS.store(0, Relaxed);
